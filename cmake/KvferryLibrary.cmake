@@ -1,0 +1,36 @@
+# kvferry_library(<room> SOURCES ... HEADERS ... DEPS ... LIBS ... TESTS ...)
+#
+# Makes target kvf_<room> of one room of src/, with our warnings, and, when tests are built, the binary
+# <room>_test from tests/unit/<path of the room>. DEPS are rooms (the include table of docs/style.md section 2), LIBS are
+# libraries from outside that only this room's sources need.
+include(GoogleTest)
+
+function(kvferry_library room)
+  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;DEPS;LIBS;TESTS" ${ARGN})
+  set(target kvf_${room})
+  set(deps ${arg_DEPS})
+  list(TRANSFORM deps PREPEND kvf_)
+  if(arg_SOURCES)
+    add_library(${target} STATIC ${arg_SOURCES})
+    target_link_libraries(${target} PUBLIC kvf_flags ${deps} PRIVATE ${arg_LIBS})
+    set(scope PUBLIC)
+  else()
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE kvf_flags ${deps} ${arg_LIBS})
+    set(scope INTERFACE)
+  endif()
+  if(arg_HEADERS)
+    # Header sets are what the build preset "headers" compiles one by one.
+    target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/src" FILES ${arg_HEADERS})
+  endif()
+  if(KVFERRY_TESTS AND arg_TESTS)
+    file(RELATIVE_PATH room_path "${PROJECT_SOURCE_DIR}/src" "${CMAKE_CURRENT_SOURCE_DIR}")
+    set(test_dir "${PROJECT_SOURCE_DIR}/tests/unit/${room_path}")
+    list(TRANSFORM arg_TESTS PREPEND "${test_dir}/")
+    add_executable(${room}_test ${arg_TESTS})
+    target_include_directories(${room}_test PRIVATE "${PROJECT_SOURCE_DIR}")
+    target_compile_definitions(${room}_test PRIVATE KVF_TEST_DATA="${PROJECT_SOURCE_DIR}/tests")
+    target_link_libraries(${room}_test PRIVATE ${target} GTest::gtest GTest::gmock GTest::gtest_main Threads::Threads)
+    gtest_discover_tests(${room}_test TEST_PREFIX "${room}." DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()

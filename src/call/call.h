@@ -1,0 +1,162 @@
+// Call: what joins a request to whoever wants its answer. The only object that travels on the
+// request path.
+//
+//   session --send(call, request)--> target ... backend link --on_reply(call, part)--> session
+//
+// Owner:     whoever waits (a session, a merge of several calls) acquires it from the worker's
+// CallPool and releases it after
+//            the last part. Whoever answers holds a plain pointer in its FIFO until then.
+// Contract:  every sent call is answered exactly once: parts of one reply, the last of them marked,
+// or one failure, which is
+//            a reply too. A debug build asserts that.
+// Threads:   one worker.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/byte_chain.h"
+#include "base/clock.h"
+#include "base/slab_pool.h"
+#include "protocol/memcache/reply.h"
+#include "protocol/memcache/request.h"
+
+namespace kvferry::call {
+
+struct Call;
+
+/// What the receiver of reply parts wants next.
+enum class Flow : std::uint8_t {
+  Continue,
+  Pause,  // Stop delivering parts of this reply until ReplySource::resume(); what was passed is
+          // taken nevertheless.
+};
+
+/// A run of bytes of one reply.
+struct ReplyPart {
+  std::string_view bytes;    // Valid during the call only.
+  memcache::ReplyCode code;  // Of the whole reply; the same in all its parts.
+  bool is_first;
+  bool is_last;
+};
+
+/// Waits for the answer of calls.
+class ReplySink {
+ public:
+  /// Takes the next part of the reply to `call`. After the last part the answerer has forgotten the
+  /// call.
+  virtual Flow on_reply(Call& call, const ReplyPart& part) = 0;
+
+ protected:
+  ~ReplySink() = default;
+};
+
+/// Delivers reply parts and can be paused.
+class ReplySource {
+ public:
+  /// The sink of `call`, which answered Pause, wants more.
+  virtual void resume(Call& call) = 0;
+  /// The sink of `call`, which answered Pause, no longer wants the rest: the source drops it, and
+  /// reports the last part as usual.
+  virtual void discard(Call& call) = 0;
+
+ protected:
+  ~ReplySource() = default;
+};
+
+/// Takes the body of a request whose value is streamed (larger than kStreamBytesMin).
+class BodySink {
+ public:
+  /// Takes the next bytes of the value, the line end after it included.
+  virtual Flow on_body(Call& call, std::string_view bytes, bool is_last) = 0;
+  /// The sender is gone before the last byte; the call is answered as failed.
+  virtual void on_body_lost(Call& call) = 0;
+
+ protected:
+  ~BodySink() = default;
+};
+
+/// Sends the body of a streamed request and can be paused.
+class BodySource {
+ public:
+  virtual void resume_body(Call& call) = 0;
+  /// The rest of the body is not wanted (the call was answered early): read it and drop it.
+  virtual void discard_body(Call& call) = 0;
+
+ protected:
+  ~BodySource() = default;
+};
+
+/// Values above this are streamed: forwarding starts before the last byte has come.
+inline constexpr std::size_t kStreamBytesMin = std::size_t{64} * 1024;
+
+/// How much of a reply the client has asked not to see.
+enum class Quiet : std::uint8_t {
+  No,
+  All,      // Classic noreply: nothing of a well-formed command.
+  Success,  // ms, md, ma with q: HD (and VA of ma) are hidden, NS, EX, NF and errors are shown.
+  Miss,     // mg with q: EN is hidden.
+};
+
+/// Whether a reply with `code` stays hidden.
+bool is_hidden(Quiet quiet, memcache::ReplyCode code) noexcept;
+
+struct Call {
+  // Set by the owner before send().
+  ReplySink* sink = nullptr;
+  BodySource* body_source = nullptr;  // Of a streamed request only.
+  base::SteadyTime started{};
+  std::uint64_t lane =
+      0;  // Calls with equal lanes keep their order at a backend: the session's number.
+  memcache::Command command{};
+  memcache::ReplyKind reply_kind{};
+  Quiet quiet = Quiet::No;
+
+  // Set by whoever answers.
+  ReplySource* source = nullptr;   // Of a reply in parts.
+  BodySink* body_sink = nullptr;   // Set within send() by a target that takes the body.
+  Call* next_at_target = nullptr;  // FIFO of a backend link.
+  std::uint32_t sent_at_ms = 0;    // Loop time when queued at the backend, for its deadline.
+
+  // The owner's own.
+  Call* next_at_owner = nullptr;  // Queue of a session.
+  base::ByteChain stash;          // Reply bytes that wait for their turn.
+  std::uint32_t owner_index = 0;  // Which part of a merge this is.
+  bool is_done = false;           // The last part has come.
+  bool is_paused = false;         // The source was told to pause.
+  bool is_hidden = false;         // Decided at the first part.
+};
+
+/// Anything that takes a call: a pool, a route, the embedded store, later a ring.
+class Target {
+ public:
+  virtual ~Target() = default;
+  /// Takes `call` over until its last reply part, which may be delivered before this returns.
+  /// `request` and all its views are valid during the call only. When request.value is incomplete
+  /// (a streamed value), the target sets call.body_sink, or answers at once.
+  virtual void send(Call& call, const memcache::Request& request) = 0;
+};
+
+/// Answers `call` with one whole reply.
+inline Flow answer(Call& call, std::string_view bytes, memcache::ReplyCode code) {
+  return call.sink->on_reply(
+      call, ReplyPart{.bytes = bytes, .code = code, .is_first = true, .is_last = true});
+}
+
+/// Source of calls, one a worker.
+class CallPool {
+ public:
+  explicit CallPool(base::MemoryBudget& budget) : pool_(sizeof(Call), budget) {}
+  Call& acquire() noexcept { return *new (pool_.acquire()) Call; }
+  void release(Call& call) noexcept {
+    call.~Call();
+    pool_.release(&call);
+  }
+  std::size_t live() const noexcept { return pool_.live_pieces(); }
+  void trim() noexcept { pool_.trim(); }
+
+ private:
+  base::SlabPool pool_;
+};
+
+}  // namespace kvferry::call

@@ -1,0 +1,113 @@
+// What a pool is made of: servers, placement, limits and times. Filled by the config room, read by
+// pools.
+//
+// Defaults are those of our own dialect; the config room sets those of other dialects
+// (docs/configuration.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace kvferry::pool {
+
+/// Key hashes: twemproxy's twelve, then ours.
+enum class HashKind : std::uint8_t {
+  OneAtATime,
+  Md5,
+  Crc16,
+  Crc32,
+  Crc32a,
+  Fnv1_64,
+  Fnv1a_64,
+  Fnv1_32,
+  Fnv1a_32,
+  Hsieh,
+  Murmur,
+  Jenkins,
+  Murmur3,
+  Xxh3,
+  Crc16Slot,
+  Atol,
+};
+
+/// How a hash selects a server. RingMemcached is the ring of memcached's built-in proxy.
+enum class DistributionKind : std::uint8_t {
+  Ketama,
+  Modula,
+  Random,
+  Jump,
+  Rendezvous,
+  RingMemcached
+};
+
+/// Which text makes the points of a server without a name on the ketama ring.
+enum class KetamaNaming : std::uint8_t {
+  Twemproxy,     // host:port, host alone when the port is 11211.
+  Libmemcached,  // host:port-<k>, host-<k> for port 11211; points per hash as libmemcached's
+                 // (un)weighted ketama makes them.
+};
+
+struct ServerOptions {
+  std::string host;        // Name, address, or path of a Unix socket.
+  std::uint16_t port = 0;  // 0 for a Unix socket.
+  std::uint32_t weight = 1;
+  std::string name;         // As given; empty when the file names none.
+  std::string label;        // What people read in stats, logs and explain: the name, or host:port.
+  std::string point_label;  // What ketama points are made from.
+  std::uint32_t line = 0;   // Where the file says so.
+  bool is_unix = false;
+
+  friend bool operator==(const ServerOptions&, const ServerOptions&) = default;
+};
+
+/// What happens to the keys of a backend that is down.
+enum class OnDown : std::uint8_t { Keep, Rehash };
+/// A multi-key get of which a part failed: one error line for all, an error line in place of the
+/// part's keys, or misses.
+enum class OnPartial : std::uint8_t { Error, Element, Null };
+/// Wording of errors that we make ourselves.
+enum class ErrorStyle : std::uint8_t { Kvferry, Twemproxy };
+
+struct PlacementOptions {
+  HashKind hash = HashKind::Fnv1a_64;
+  DistributionKind distribution = DistributionKind::Ketama;
+  KetamaNaming naming = KetamaNaming::Twemproxy;
+  std::string hash_tag;  // Empty, or exactly two bytes.
+  bool weights_given =
+      true;  // False: no entry of the file has a weight (libmemcached's weight-less points).
+
+  friend bool operator==(const PlacementOptions&, const PlacementOptions&) = default;
+};
+
+struct PoolOptions {
+  std::string name;
+  PlacementOptions placement;
+  std::vector<ServerOptions> servers;  // In the order of the file.
+
+  std::uint32_t server_connections = 1;  // Links per backend and worker.
+  bool preconnect = false;
+  bool tcpkeepalive = true;
+  std::optional<base::Millis>
+      timeout;  // From queued to the last byte of the reply; none: wait for ever.
+  base::Millis connect_timeout{1000};
+  std::uint32_t max_inflight = 1024 * 16;                   // Calls per link.
+  std::uint64_t max_queue_bytes = std::uint64_t{32} << 20;  // Unsent bytes per link.
+
+  OnDown on_down = OnDown::Keep;
+  std::uint32_t failure_limit = 3;    // Failures in a row until a backend is down.
+  base::Millis retry_timeout{30000};  // Down time before a probe.
+  base::Millis backoff_min{50};       // Reconnect back-off, doubled with jitter ...
+  base::Millis backoff_max{5000};     // ... up to this.
+  base::Millis stall_timeout{10000};  // A client that does not read may hold a link so long.
+
+  OnPartial on_partial = OnPartial::Error;
+  ErrorStyle error_style = ErrorStyle::Kvferry;
+
+  friend bool operator==(const PoolOptions&, const PoolOptions&) = default;
+};
+
+}  // namespace kvferry::pool
