@@ -42,6 +42,10 @@ char* ByteChain::prepare(BlockPool& pool, std::size_t bytes_max) noexcept {
 }
 
 void ByteChain::splice(BlockPool& pool, ByteChain& other) noexcept {
+  KVF_DCHECK(this != &other);
+  if (size_ == 0) {
+    clear();  // A block that was prepared and stayed empty must not stand in front of bytes.
+  }
   if (other.size_ <= kSpliceCopyBytes && tail_ != nullptr) {
     for (const Block* block = other.head_; block != nullptr; block = block->next) {
       append(pool, std::string_view(block->bytes() + block->begin, block->size()));
@@ -64,6 +68,10 @@ void ByteChain::splice(BlockPool& pool, ByteChain& other) noexcept {
 
 void ByteChain::splice(BlockPool& pool, ByteChain& other, std::size_t bytes) noexcept {
   KVF_DCHECK(bytes <= other.size_);
+  if (bytes == other.size_) {
+    splice(pool, other);
+    return;
+  }
   while (bytes > 0) {
     Block* block = other.head_;
     const std::size_t part = std::min(bytes, block->size());
@@ -90,16 +98,14 @@ void ByteChain::consume(std::size_t bytes) noexcept {
     clear();
     return;
   }
-  while (bytes > 0) {
-    const std::size_t part = std::min(bytes, head_->size());
-    head_->begin += static_cast<std::uint32_t>(part);
-    bytes -= part;
-    if (head_->size() == 0 && head_ != tail_) {
-      Block* empty = head_;
-      head_ = head_->next;
-      BlockPool::release(empty);
-    }
+  // Bytes remain, so a block that holds some is met before the end.
+  while (bytes >= head_->size()) {
+    Block* used_up = head_;
+    bytes -= used_up->size();
+    head_ = used_up->next;
+    BlockPool::release(used_up);
   }
+  head_->begin += static_cast<std::uint32_t>(bytes);
 }
 
 void ByteChain::clear() noexcept {

@@ -1,10 +1,13 @@
 // ByteChain: a queue of bytes in pooled blocks. What waits to be sent, and replies that wait for
 // their turn, are kept in it.
 //
-// A chain is two pointers and a size; it holds no block while it is empty. Bytes are copied in once
-// and leave through gather lists or splice(). Blocks come in two sizes: small ones, so that a short
-// reply waiting for its turn costs little, and large ones for everything else. Threads: one, that
-// of its BlockPool.
+// A chain is two pointers and a size; it gives its last block back when it becomes empty. Bytes are
+// copied in once and leave through gather lists or splice(). Blocks come in two sizes: small ones,
+// so that a short reply waiting for its turn costs little, and large ones for everything else.
+//
+// Invariant: while size() is not 0, the first block holds bytes. Blocks behind it may be empty
+//            (space that was prepared and not committed).
+// Threads:   one, that of its BlockPool.
 #pragma once
 
 #include <cstddef>
@@ -101,7 +104,9 @@ class ByteChain {
 
   /// Copies `bytes` to the end. Blocks are taken from `pool`, which must outlive the chain.
   void append(BlockPool& pool, std::string_view bytes) noexcept {
-    if (tail_ != nullptr && tail_->room() >= bytes.size()) [[likely]] {
+    // One compare for "fits and is not empty": memcpy must not see the null pointer of an empty
+    // view.
+    if (tail_ != nullptr && bytes.size() - 1 < tail_->room()) [[likely]] {
       std::memcpy(tail_->bytes() + tail_->end, bytes.data(), bytes.size());
       tail_->end += static_cast<std::uint32_t>(bytes.size());
       size_ += bytes.size();
@@ -130,7 +135,8 @@ class ByteChain {
   /// Moves all of `other` to the end of this chain: small contents are copied, blocks of large ones
   /// change hands.
   void splice(BlockPool& pool, ByteChain& other) noexcept;
-  /// Moves the first `bytes` of `other` (at most its size) to the end of this chain.
+  /// Moves the first `bytes` of `other` (at most its size) to the end of this chain; copies unless
+  /// that is all of it.
   void splice(BlockPool& pool, ByteChain& other, std::size_t bytes) noexcept;
 
   /// Fills `parts` with up to `parts_max` runs of bytes from the front; returns how many it filled.

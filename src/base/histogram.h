@@ -1,5 +1,9 @@
-// Histogram: latencies in log-linear buckets, 1 us to 60 s within about 3 percent, written by one
-// thread, merged by any.
+// Histogram: latencies in log-linear buckets, written by one thread, merged by any.
+//
+// Units:   microseconds; a bucket is at most 1/16 of its value wide. What is longer than 134 s
+// counts as
+//          134 s.
+// Threads: record() on the owning thread, everything else on any.
 #pragma once
 
 #include <array>
@@ -60,8 +64,10 @@ class HistogramSum {
  public:
   void add(const Histogram& histogram) noexcept {
     for (std::size_t i = 0; i < Histogram::kBuckets; ++i) {
-      counts_[i] += histogram.bucket(i);
-      total_ += histogram.bucket(i);
+      // Read once: the owner may count on meanwhile, and the total must stay the sum of the counts.
+      const std::uint64_t count = histogram.bucket(i);
+      counts_[i] += count;
+      total_ += count;
     }
     sum_us_ += histogram.sum_us();
   }

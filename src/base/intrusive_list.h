@@ -2,7 +2,8 @@
 // in.
 //
 // Ownership: a list never owns its members. A hook must be unlinked before its object dies (checked
-// in debug builds). Threads:   one thread.
+//            in debug builds).
+// Threads:   one.
 #pragma once
 
 #include <cstddef>

@@ -65,6 +65,9 @@ SlabPool::Slab* SlabPool::add_slab() noexcept {
 
 void SlabPool::remove_slab(Slab& slab) noexcept {
   slab.unlink();
+#if defined(KVF_ASAN)
+  ASAN_UNPOISON_MEMORY_REGION(&slab, kSlabBytes);  // The addresses will be mapped again.
+#endif
   slab.~Slab();
   munmap(&slab, kSlabBytes);
   budget_.release(kSlabBytes);

@@ -19,6 +19,17 @@
 #include "base/intrusive_list.h"
 #include "base/memory_budget.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define KVF_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KVF_ASAN 1
+#endif
+#endif
+#if defined(KVF_ASAN)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace kvferry::base {
 
 inline constexpr std::size_t kSlabBytes = std::size_t{256} * 1024;
@@ -41,6 +52,7 @@ class SlabPool {
     }
     Piece* piece = slab->free;
     if (piece != nullptr) {
+      unpoison(piece);
       slab->free = piece->next;
     } else {
       piece = carve(*slab);
@@ -59,6 +71,7 @@ class SlabPool {
     auto* piece = static_cast<Piece*>(memory);
     piece->next = slab->free;
     slab->free = piece;
+    poison(piece);
     --live_pieces_;
     if (slab->live-- == pieces_per_slab_) [[unlikely]] {
       on_no_longer_full(*slab);
@@ -68,8 +81,8 @@ class SlabPool {
     }
   }
 
-  /// Returns empty slabs beyond what was in use since the call before the last. `now_empty_only`:
-  /// all of them.
+  /// Returns to the system the empty slabs beyond what was in use since the call before the last;
+  /// with `all_empty`, every empty slab.
   void trim(bool all_empty = false) noexcept;
 
   std::size_t piece_bytes() const noexcept { return piece_bytes_; }
@@ -84,15 +97,22 @@ class SlabPool {
   struct Slab : ListHook<SlabTag> {
     Piece* free = nullptr;
     std::uint32_t live = 0;
-    std::uint32_t carved =
-        0;  // Pieces handed out at least once; the rest of the slab was never touched.
+    std::uint32_t carved = 0;  // Pieces handed out so far; the rest of the slab was never touched.
   };
 
   static Slab* slab_of(void* memory) noexcept {
-    return reinterpret_cast<Slab*>(
-        reinterpret_cast<std::uintptr_t>(memory) &
-        ~(kSlabBytes - 1));  // NOLINT(performance-no-int-to-ptr): slabs are aligned to their size
+    const auto address = reinterpret_cast<std::uintptr_t>(memory) & ~(kSlabBytes - 1);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): slabs are aligned to their size.
+    return reinterpret_cast<Slab*>(address);
   }
+  // Under AddressSanitizer a released piece may not be touched, as freed memory may not.
+#if defined(KVF_ASAN)
+  void poison(Piece* piece) const noexcept { ASAN_POISON_MEMORY_REGION(piece, piece_bytes_); }
+  void unpoison(Piece* piece) const noexcept { ASAN_UNPOISON_MEMORY_REGION(piece, piece_bytes_); }
+#else
+  void poison(Piece* /*piece*/) const noexcept {}
+  void unpoison(Piece* /*piece*/) const noexcept {}
+#endif
   Piece* carve(Slab& slab) noexcept;
   Slab* add_slab() noexcept;
   void remove_slab(Slab& slab) noexcept;
@@ -101,8 +121,7 @@ class SlabPool {
   void on_empty(Slab& slab) noexcept;
   void on_used_again() noexcept;
 
-  List<Slab, SlabTag>
-      partial_;  // Have free pieces; those in use at the front, empty ones at the back.
+  List<Slab, SlabTag> partial_;  // Have free pieces: those in use in front, empty ones behind.
   List<Slab, SlabTag> full_;
   MemoryBudget& budget_;
   std::size_t piece_bytes_;
