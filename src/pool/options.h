@@ -51,6 +51,13 @@ enum class KetamaNaming : std::uint8_t {
                  // (un)weighted ketama makes them.
 };
 
+/// Which bytes of a key are hashed; hash_tag is the filter's text. HashTag is twemproxy's rule; the
+/// others are those of memcached's built-in proxy (pool/key_hash.h).
+enum class KeyFilter : std::uint8_t { HashTag, MemcachedTags, MemcachedStop };
+
+/// Which text makes the points of a server on the ring of memcached's built-in proxy.
+enum class RingNaming : std::uint8_t { Default, Ketama, Twemproxy, Evcache };
+
 struct ServerOptions {
   std::string host;        // Name, address, or path of a Unix socket.
   std::uint16_t port = 0;  // 0 for a Unix socket.
@@ -76,9 +83,13 @@ struct PlacementOptions {
   HashKind hash = HashKind::Fnv1a_64;
   DistributionKind distribution = DistributionKind::Ketama;
   KetamaNaming naming = KetamaNaming::Twemproxy;
-  std::string hash_tag;  // Empty, or exactly two bytes.
+  std::string hash_tag;  // Empty, or exactly two bytes; two to five for MemcachedStop.
   bool weights_given =
       true;  // False: no entry of the file has a weight (libmemcached's weight-less points).
+  KeyFilter filter = KeyFilter::HashTag;
+  std::uint64_t hash_seed = 0;                   // Of HashKind::Xxh3 only.
+  RingNaming ring_naming = RingNaming::Default;  // Of RingMemcached only, as is the next.
+  std::uint32_t ring_points = 160;               // Points per server.
 
   friend bool operator==(const PlacementOptions&, const PlacementOptions&) = default;
 };
