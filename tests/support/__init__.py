@@ -1,0 +1,1 @@
+"""What the system tests are made of: processes, sockets, fake servers."""

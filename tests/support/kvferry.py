@@ -1,0 +1,125 @@
+"""The program under test."""
+
+import ctypes
+import errno
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+from support.process import Process, START_SECONDS, is_listening, wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+LISTENING = re.compile(r"listening\b.*?\baddress=\"?127\.0\.0\.1:(\d+)\"?(?:.*?\bpool=\"?([\w.-]+)\"?)?")
+SANITIZER_REPORTS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "WARNING: ThreadSanitizer",
+                     "runtime error:", "check failed")
+IO_URING_SETUP = 425  # The number of the system call, the same on all architectures.
+
+
+def program() -> Path:
+    """KVFERRY_BIN, or the release build."""
+    return Path(os.environ.get("KVFERRY_BIN") or ROOT / "build" / "release" / "kvferry")
+
+
+def uring_refusal() -> str:
+    """Why the kernel gives us no io_uring; empty when it does."""
+    parameters = ctypes.create_string_buffer(120)
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = libc.syscall(IO_URING_SETUP, 4, parameters)
+    if descriptor < 0:
+        return "io_uring_setup: %s" % errno.errorcode.get(ctypes.get_errno(), "failed")
+    os.close(descriptor)
+    return ""
+
+
+def pool(name: str, servers, port: int = 0, **keys) -> str:
+    """The text of one pool of our dialect. `servers` are ports, or texts for the list."""
+    lines = ["%s:" % name, "  dialect: kvferry", "  listen: 127.0.0.1:%d" % port]
+    lines += ["  %s: %s" % (key, _yaml(value)) for key, value in keys.items()]
+    lines += ["  servers:"]
+    lines += ["   - %s" % ("127.0.0.1:%d:1" % server if isinstance(server, int) else server) for server in servers]
+    return "\n".join(lines) + "\n"
+
+
+def store(name: str = "cache", port: int = 0, memory: str = "") -> str:
+    """The text of a listener on the embedded store."""
+    text = "%s:\n  dialect: kvferry\n  protocol: store\n  listen: 127.0.0.1:%d\n" % (name, port)
+    return text + ("kvferry:\n  store: { memory: %s }\n" % memory if memory else "")
+
+
+def _yaml(value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Kvferry:
+    """A running kvferry with a configuration file of its own."""
+
+    def __init__(self, folder: Path, config: str, io: str, *args, ports=(), descriptors=None, cpu=None):
+        assert program().exists(), "no program at %s: build it, or set KVFERRY_BIN" % program()
+        self.folder = Path(folder)
+        self.file = self.folder / "kvferry.yml"
+        self.write(config)
+        self._expected = self._listeners_of(config)
+        argv = [program(), "-c", self.file, "--io", io, *args]
+        self.process = Process(argv, self.folder / "kvferry.log", descriptors=descriptors, cpu=cpu)
+        for port in ports:
+            self.process.wait_listening(port)
+        wait_for(self._has_started, START_SECONDS, "kvferry logs its listeners")
+
+    @staticmethod
+    def _listeners_of(config: str) -> int:
+        return len(re.findall(r"^\s+listen: 127\.0\.0\.1:0$", config, re.MULTILINE))
+
+    def _has_started(self) -> bool:
+        assert self.process.is_alive(), "kvferry ended at once:\n%s" % self.log()[-3000:]
+        return len(self.listeners()) >= self._expected
+
+    def write(self, config: str):
+        """Replaces the file whole, as editors and deployment tools do."""
+        fresh = self.file.with_suffix(".new")
+        fresh.write_text(config)
+        fresh.rename(self.file)
+
+    def log(self) -> str:
+        return self.process.output()
+
+    def listeners(self):
+        """Pairs of pool name and port, in the order of the log."""
+        return [(name, int(port)) for port, name in LISTENING.findall(self.log())]
+
+    def port(self, name=None) -> int:
+        """The port that the listener of a pool was bound to, latest first; the only one without a name."""
+        ports = [port for owner, port in self.listeners() if name in (None, owner)]
+        assert ports, "no listener of %s in the log:\n%s" % (name, self.log()[-2000:])
+        return ports[-1]
+
+    def reload(self, config=None):
+        if config is not None:
+            self.write(config)
+        self.process.child.send_signal(signal.SIGHUP)
+
+    def wait_log(self, pattern: str, seconds: float = 5.0):
+        return wait_for(lambda: re.search(pattern, self.log()), seconds, "log has %r" % pattern)
+
+    def wait_port(self, port: int, listening: bool = True, seconds: float = 5.0):
+        wait_for(lambda: is_listening(port) == listening, seconds,
+                 "port %d is %s" % (port, "open" if listening else "closed"))
+
+    def check_log(self):
+        """No sanitizer found anything."""
+        log = self.log()
+        for mark in SANITIZER_REPORTS:
+            assert mark not in log, log[log.index(mark) - 200:][:6000]
+
+    def stop(self):
+        """A clean end: SIGTERM, status 0, nothing found by sanitizers."""
+        status = self.process.terminate()
+        self.check_log()
+        assert status == 0, "exit status %d\n%s" % (status, self.log()[-3000:])
+
+
+def run(*args, stdin: str = "", seconds: float = 20):
+    """A call of the program that ends by itself."""
+    return subprocess.run([str(program()), *map(str, args)], input=stdin, capture_output=True, text=True,
+                          timeout=seconds, check=False)

@@ -1,0 +1,266 @@
+"""Every command through a pool over two memcached servers, byte for byte, in every arrangement of bytes."""
+
+import random
+import time
+
+import pytest
+
+from support import dialogues
+from support.kvferry import Kvferry, pool
+from support.memcached import Memcached
+from support.wire import Wire, storage, value_reply
+
+PAUSE_SECONDS = 0.0007  # Between the pieces of a request, so that the server reads them apart.
+
+
+def names(table):
+    return [dialogue.name for dialogue in table]
+
+
+@pytest.fixture(scope="module")
+def proxy(io, tmp_path_factory):
+    """A pool over two servers, shared by the tests of this file."""
+    folder = tmp_path_factory.mktemp("basic-" + io)
+    servers = [Memcached(folder), Memcached(folder)]
+    server = Kvferry(folder, pool("main", [each.port for each in servers]), io)
+    server.backends = servers
+    yield server
+    try:
+        server.stop()
+    finally:
+        for each in servers:
+            each.stop()
+
+
+@pytest.fixture
+def client(proxy):
+    with Wire(proxy.port()) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    server = Memcached(tmp_path_factory.mktemp("plain"))
+    yield server
+    server.stop()
+
+
+# The tables themselves, against what they describe.
+
+@pytest.mark.parametrize("dialogue", [each for each in dialogues.ALL if not each.not_direct], ids=lambda each: each.name)
+def test_dialogue_holds_for_memcached(plain, dialogue):
+    with Wire(plain.port) as connection:
+        connection.send(dialogue.clear)
+        for request, reply in dialogue.steps:
+            connection.ask(request, reply)
+        connection.expect_in_step()
+
+
+# Step by step, then pipelined.
+
+@pytest.mark.parametrize("dialogue", dialogues.ALL, ids=names(dialogues.ALL))
+def test_dialogue_step_by_step(client, dialogue):
+    client.send(dialogue.clear)
+    for request, reply in dialogue.steps:
+        client.ask(request, reply)
+    client.expect_in_step()
+
+
+@pytest.mark.parametrize("dialogue", dialogues.ALL, ids=names(dialogues.ALL))
+def test_dialogue_in_one_write(client, dialogue):
+    client.ask(dialogue.request, dialogue.reply)
+    client.expect_in_step()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pipelines_of_any_mix_keep_their_order(client, seed):
+    """The whole table in random order, many times, in one stream of pieces of random size."""
+    chance = random.Random(seed)
+    order = [dialogue for dialogue in dialogues.ALL if dialogue.steady] * 4
+    chance.shuffle(order)
+    request = b"".join(dialogue.request for dialogue in order)
+    while request:
+        size = chance.choice([1, 7, 100, 1000, 20000])
+        client.send(request[:size])
+        request = request[size:]
+    for dialogue in order:
+        client.expect(dialogue.reply)
+    client.expect_in_step()
+
+
+# Cut anywhere.
+
+def wide_request():
+    """Most commands once, in few bytes."""
+    chosen = ("get", "append", "incr", "noreply", "ms", "ma", "mg vivify", "unknown", "delete")
+    table = [dialogue for dialogue in dialogues.ALL if dialogue.name in chosen]
+    return (b"".join(dialogue.request for dialogue in table) + b"mn\r\n",
+            b"".join(dialogue.reply for dialogue in table) + b"MN\r\n")
+
+
+def test_cut_in_two_at_every_place(proxy):
+    request, reply = wide_request()
+    with Wire(proxy.port()) as connection:
+        for cut in range(1, len(request)):
+            connection.send(request[:cut])
+            time.sleep(PAUSE_SECONDS)
+            connection.send(request[cut:])
+            connection.expect(reply)
+
+
+def test_byte_by_byte(client):
+    request, reply = wide_request()
+    for position in range(len(request)):
+        client.send(request[position:position + 1])
+        time.sleep(PAUSE_SECONDS)
+    client.expect(reply)
+    client.expect_in_step()
+
+
+# Several keys.
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 100, 1000])
+def test_multi_key_get_answers_in_the_order_of_the_request(client, count):
+    """Every third key is a miss, some keys stand twice."""
+    keys = ["many-%d-%d" % (count, number) for number in range(count)]
+    values = {key: ("v" * (number % 50)).encode() + key.encode() for number, key in enumerate(keys) if number % 3}
+    client.send(b"".join(storage("set", key, value, number, tail="noreply") for number, (key, value) in enumerate(values.items())))
+    flags = {key: number for number, key in enumerate(values)}
+    client.expect_in_step()
+    asked = keys + keys[:count // 4]
+    random.Random(count).shuffle(asked)
+    hits = b"".join(value_reply(key, values[key], flags[key]) for key in asked if key in values)
+    client.ask(("get %s\r\n" % " ".join(asked)).encode(), hits + b"END\r\n")
+    client.ask(("gat 0 %s\r\n" % " ".join(asked)).encode(), hits + b"END\r\n")
+    client.expect_in_step()
+
+
+def test_both_backends_have_keys(proxy, client):
+    for number in range(100):
+        client.ask(storage("set", "spread-%d" % number, b"x"), b"STORED\r\n")
+    for backend in proxy.backends:
+        with Wire(backend.port) as direct:
+            keys = " ".join("spread-%d" % number for number in range(100))
+            direct.send(("get %s\r\nmn\r\n" % keys).encode())
+            lines = 0
+            while direct.receive_line() != b"MN\r\n":
+                lines += 1
+            assert lines > 2 * 15, "a backend has next to nothing"
+
+
+def test_get_line_of_9000_keys(client):
+    keys = ["wide%05d" % number for number in range(9000)]
+    client.ask(storage("set", keys[0], b"first") + storage("set", keys[-1], b"last"), b"STORED\r\nSTORED\r\n")
+    client.ask(("get %s\r\n" % " ".join(keys)).encode(),
+               value_reply(keys[0], b"first") + value_reply(keys[-1], b"last") + b"END\r\n")
+    client.expect_in_step()
+
+
+def test_pipelined_multi_gets_do_not_mix(client):
+    keys = ["mix-%d" % number for number in range(64)]
+    for key in keys:
+        client.ask(storage("set", key, key.encode() * 10), b"STORED\r\n")
+    chance = random.Random(11)
+    request, reply = b"", b""
+    for _ in range(500):
+        asked = [chance.choice(keys) for _ in range(chance.randint(1, 20))]
+        request += ("get %s\r\n" % " ".join(asked)).encode()
+        reply += b"".join(value_reply(key, key.encode() * 10) for key in asked) + b"END\r\n"
+    client.ask(request, reply)
+
+
+# Sizes.
+
+@pytest.mark.parametrize("size", [0, 1, 1000, 16383, 16384, 65535, 65536, 65537, 200_000, 1_000_000])
+def test_values_of_any_size_and_any_bytes(client, size):
+    value = random.Random(size).randbytes(size)
+    key = "size-%d" % size
+    client.ask(storage("set", key, value, 5), b"STORED\r\n")
+    client.ask(("get %s\r\n" % key).encode(), value_reply(key, value, 5) + b"END\r\n")
+    client.ask(("mg %s v\r\n" % key).encode(), b"VA %d\r\n%s\r\n" % (size, value))
+    client.expect_in_step()
+
+
+def test_big_values_in_pieces_of_any_size(client):
+    value = random.Random(3).randbytes(300_000)
+    request = storage("set", "pieces", value)
+    position = 0
+    for size in (1, 10, 5, 65_500, 1, 65_536, 100_000, 300_000):
+        client.send(request[position:position + size])
+        position += size
+        time.sleep(0.005)
+    client.expect(b"STORED\r\n")
+    client.ask(b"get pieces\r\n", value_reply("pieces", value) + b"END\r\n")
+
+
+def test_multi_key_get_with_big_values(client):
+    values = {"big-%d" % number: random.Random(number).randbytes(100_000 + number) for number in range(20)}
+    for key, value in values.items():
+        client.ask(storage("set", key, value), b"STORED\r\n")
+    client.ask(("get %s\r\n" % " ".join(values)).encode(),
+               b"".join(value_reply(key, value) for key, value in values.items()) + b"END\r\n")
+    client.expect_in_step()
+
+
+def test_value_too_large_for_the_backend_keeps_the_connection(client):
+    """The backend's own words come back, and the pipeline behind stays in step."""
+    client.ask(storage("set", "small", b"x"), b"STORED\r\n")
+    request = storage("set", "huge", b"h" * 1_100_000) + b"get small\r\n"
+    client.ask(request, b"SERVER_ERROR object too large for cache\r\n" + value_reply("small", b"x") + b"END\r\n")
+    client.expect_in_step()
+
+
+# Limits and bad lines.
+
+@pytest.mark.parametrize("size, reply", [(249, b"STORED\r\n"), (250, b"STORED\r\n"), (251, b"CLIENT_ERROR key too long\r\n")])
+def test_key_length(client, size, reply):
+    client.ask(storage("set", "k" * size, b"value"), reply)
+    client.expect_in_step()
+
+
+def test_long_key_in_a_get(client):
+    client.ask(b"get %s\r\n" % (b"k" * 251), b"CLIENT_ERROR key too long\r\n")
+    client.expect_in_step()
+
+
+def test_line_too_long_keeps_the_connection(client):
+    client.ask(b"touch x %s\r\n" % (b"1" * 3000), b"CLIENT_ERROR line too long\r\n")
+    client.expect_in_step()
+
+
+@pytest.mark.parametrize("line", [b"\r\n", b"\n", b" \r\n", b"set\r\n", b"set a\r\n", b"set a 0 0\r\n", b"set a 0 0 -1\r\n", b"set a 0 0 x\r\n",
+                                  b"incr a\r\n", b"touch a\r\n", b"delete\r\n", b"gat\r\n", b"gat 0\r\n", b"mg\r\n", b"ms a\r\n",
+                                  b"ms a x\r\n", b"cas a 0 0\r\n", b"\0\r\n", b"get\t\r\n"])
+def test_bad_line_gets_one_error_and_keeps_the_connection(client, line):
+    reply = client.ask_line(line)
+    assert reply.startswith((b"ERROR", b"CLIENT_ERROR ")), reply
+    client.expect_in_step()
+
+
+def test_version_and_quit(client):
+    assert client.ask_line(b"version\r\n").startswith(b"VERSION ")
+    client.send(b"mn\r\nquit\r\nmn\r\n")
+    client.expect_closed(b"MN\r\n")
+
+
+def test_binary_protocol_is_refused_not_left_hanging(client):
+    header = bytes([0x80, 0x0B]) + bytes(22)
+    client.send(header)
+    started = time.monotonic()
+    client.receive_all()
+    assert time.monotonic() - started < 4, "the connection was left open"
+
+
+# Many clients.
+
+def test_clients_on_all_workers_see_the_same_data(proxy):
+    clients = [Wire(proxy.port()) for _ in range(32)]
+    try:
+        for number, each in enumerate(clients):
+            each.ask(storage("set", "seen-%d" % number, b"%d" % number), b"STORED\r\n")
+        for each in clients:
+            reply = b"".join(value_reply("seen-%d" % number, b"%d" % number) for number in range(32))
+            each.ask(b"get %s\r\n" % b" ".join(b"seen-%d" % number for number in range(32)), reply + b"END\r\n")
+    finally:
+        for each in clients:
+            each.close()
