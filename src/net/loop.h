@@ -1,10 +1,15 @@
 // Loop: the event loop of one thread. Completion-based, with two engines behind one interface.
 //
 // One turn: take completions -> run handlers, expired timers, mailbox messages and deferred tasks
-// -> flush each dirty stream once -> submit -> wait. The clock is read once a turn. Threads: open()
-// and everything else on one thread; post() and stop() from any.
+// -> flush each dirty stream once -> submit -> wait. The clock is read once a turn.
+//
+// Lifetime: listeners, watches and streams die before their loop.
+// Threads:  run() and all else on one thread; open(), and listen() or connect() before run(), may
+//           be on another. post() and stop() from any.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,6 +24,7 @@
 #include "base/memory_budget.h"
 #include "base/result.h"
 #include "net/address.h"
+#include "net/mailbox.h"
 #include "net/stream.h"
 #include "net/timer.h"
 
@@ -26,10 +32,28 @@ namespace kvferry::net {
 
 enum class Io : std::uint8_t { Auto, Uring, Epoll };
 
+/// Parts of io_uring that newer kernels have, to be left out: a test of an older kernel's path.
+enum UringFeature : std::uint32_t {
+  kUringDeferTaskrun = 1,
+  kUringMultishotAccept = 2,
+  kUringMultishotReceive = 4,
+  kUringQuietSend = 8,
+  kUringAllOptional = 15,
+};
+
+/// Most bytes that one receive delivers.
+inline constexpr std::size_t kReceiveBytes = std::size_t{64} * 1024;
+/// Size of one buffer of the receive ring of io_uring.
+inline constexpr std::size_t kRingBufferBytes = std::size_t{16} * 1024;
+static_assert(kRingBufferBytes <= kReceiveBytes);
+
 struct LoopOptions {
   Io io = Io::Auto;
-  /// Receives of io_uring take their space from a ring of this many buffers of kReceiveBytes each.
+  /// Receives of io_uring take their space from a ring of this many buffers of kRingBufferBytes
+  /// each; rounded up to a power of two.
   std::size_t receive_buffers = 128;
+  /// UringFeature bits to do without.
+  std::uint32_t uring_features_off = 0;
 };
 
 struct TaskTag;
@@ -40,6 +64,8 @@ class Task : private base::ListHook<TaskTag> {
   using Callback = base::Delegate<void()>;
   explicit Task(Callback callback) noexcept : callback_(callback) {}
   ~Task() { cancel(); }
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
   bool is_queued() const noexcept { return is_linked(); }
   void cancel() noexcept { unlink(); }
 
@@ -108,21 +134,29 @@ class Loop {
   /// what was refused). `budget` is charged for buffers and must outlive the loop.
   static base::Result<std::unique_ptr<Loop>> open(const LoopOptions& options,
                                                   base::MemoryBudget& budget);
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
   virtual ~Loop();
 
-  /// Runs turns until stop().
+  /// Runs turns until stop(). May be called again after it returned.
   void run();
+  /// One turn; does not wait when `wait` is false. For tests, and loops inside other loops.
+  void run_turn(bool wait);
   /// From any thread.
   void stop() noexcept;
   /// From any thread: runs `message` on the loop's thread.
   void post(std::function<void()> message);
 
   /// Time of this turn.
-  base::SteadyTime now() const noexcept;
-  TimerWheel& timers() noexcept;
-  base::BlockPool& blocks() noexcept;
+  base::SteadyTime now() const noexcept { return now_; }
+  TimerWheel& timers() noexcept { return timers_; }
+  base::BlockPool& blocks() noexcept { return blocks_; }
   /// Queues `task` (once) for the end of this turn.
-  void defer(Task& task) noexcept;
+  void defer(Task& task) noexcept {
+    if (!task.is_queued()) {
+      tasks_[tasks_open_].push_back(task);
+    }
+  }
 
   /// Listens on `address`. Takes over `socket` (from open_listening_socket or an inherited
   /// descriptor) when it is not -1.
@@ -143,10 +177,85 @@ class Loop {
   /// "io_uring" or "epoll".
   virtual std::string_view engine_name() const noexcept = 0;
   /// Why Auto did not take io_uring; empty when it did or was not asked.
-  virtual std::string_view fallback_reason() const noexcept = 0;
-};
+  std::string_view fallback_reason() const noexcept { return fallback_reason_; }
+  /// Streams whose hulls exist, those included that only wait for the kernel.
+  std::size_t stream_count() const noexcept { return hulls_.live_pieces(); }
 
-/// Most bytes that one receive delivers.
-inline constexpr std::size_t kReceiveBytes = std::size_t{16} * 1024;
+ protected:
+  /// `wake_fd` is a blocking eventfd; the loop owns it.
+  Loop(base::MemoryBudget& budget, int wake_fd);
+
+  /// Waits up to `sleep_max` (negative: without limit) for completions, calls start_turn(), then
+  /// handlers.
+  virtual void take_events(base::Millis sleep_max) = 0;
+  /// Brings the kernel's view of `stream` up to date.
+  virtual void flush_stream(Stream& stream) = 0;
+  /// The phase has become Closed: gives up what the kernel still does for `stream`.
+  virtual void abandon(Stream& stream) noexcept = 0;
+  /// run() is about to return: nothing may be left unsubmitted.
+  virtual void submit() noexcept {}
+
+  void start_turn() noexcept { now_ = std::chrono::steady_clock::now(); }
+  /// Something came from outside, so memory may have been used that can be given back later.
+  void note_activity() noexcept;
+  void note_wake() noexcept { is_woken_ = true; }
+  int wake_fd() const noexcept { return wake_fd_; }
+
+  Stream& make_stream(int fd, Stream::Phase phase);
+  /// Frees a hull that nobody refers to any more.
+  void free_stream(Stream& stream) noexcept;
+  /// Closes `stream` and tells its handler.
+  void fail_stream(Stream& stream, int error) noexcept;
+  /// The last byte of a Draining stream is out: shuts down, tells the handler, lingers.
+  void finish_draining(Stream& stream) noexcept;
+  /// Around a send: notes that output is beyond the notice, and later reports that it has fallen.
+  void note_output(Stream& stream) noexcept {
+    if (stream.drain_notice_bytes_ != 0 && stream.output_bytes() > stream.drain_notice_bytes_) {
+      stream.owes_drained_ = true;
+    }
+  }
+  void report_drained(Stream& stream) noexcept {
+    if (stream.owes_drained_ && stream.output_bytes() <= stream.drain_notice_bytes_ / 2) {
+      stream.owes_drained_ = false;
+      if (stream.is_live()) {
+        stream.handler_->on_drained();
+      }
+    }
+  }
+  /// Closes all hulls, for the end of an engine.
+  void abandon_all() noexcept;
+  void flush_all();
+
+ private:
+  friend struct StreamDeleter;
+  using StreamList = base::List<Stream, StreamTag>;
+  using TaskList = base::List<Task, TaskTag>;
+
+  void release_stream(Stream& stream) noexcept;
+  void run_tasks();
+  void run_messages();
+  bool has_work() const noexcept;
+  void on_trim_due();
+  void on_linger_due();
+
+  base::SteadyTime now_;
+  TimerWheel timers_;
+  base::BlockPool blocks_;
+  base::SlabPool hulls_;
+  FlushQueue flush_queue_;
+  std::array<TaskList, 2> tasks_;  // The open one takes new tasks while the other runs.
+  std::size_t tasks_open_ = 0;
+  StreamList streams_;
+  std::array<StreamList, 2> lingering_;  // The younger and the older half.
+  std::size_t linger_young_ = 0;
+  Timer trim_timer_;
+  Timer linger_timer_;
+  unsigned trims_left_ = 0;
+  bool is_woken_ = false;
+  int wake_fd_;
+  Mailbox mailbox_;
+  std::atomic<bool> is_stopping_{false};
+  std::string fallback_reason_;
+};
 
 }  // namespace kvferry::net

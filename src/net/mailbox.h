@@ -21,6 +21,8 @@ class Mailbox {
   explicit Mailbox(int wake_fd) noexcept : wake_fd_(wake_fd) {}
 
   void post(Message message);
+  /// Makes the loop take a turn.
+  void wake() const noexcept;
   /// Loop thread: takes all that is there.
   std::vector<Message> take();
 

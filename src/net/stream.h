@@ -1,12 +1,14 @@
 // Stream: one connected byte stream (TCP or Unix socket) on a loop, the same over io_uring and
 // epoll.
 //
-// Life:      made by Loop::connect() or a Listener; owned through StreamPtr. Resetting the pointer
-// closes at once and drops
-//            unsent output; the engine keeps the hull until the kernel has let go of it.
-// Output:    write() only queues. Each dirty stream is flushed once per loop turn, with one send
-// outstanding at most. Input:     bytes are handed over as they come and are valid during on_data()
-// only. Whoever needs more keeps a copy. Threads:   that of the loop.
+// Life:    made by Loop::connect() or a Listener; owned through StreamPtr. Resetting the pointer
+//          closes at once and drops unsent output; the engine keeps the hull until the kernel has
+//          let go of it.
+// Output:  write() only queues. Each dirty stream is flushed once per loop turn, with one send
+//          outstanding at most.
+// Input:   bytes are handed over as they come and are valid during on_data() only. Whoever needs
+//          more keeps a copy.
+// Threads: that of the loop.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +17,7 @@
 #include <string_view>
 
 #include "base/byte_chain.h"
+#include "base/intrusive_list.h"
 
 namespace kvferry::net {
 
@@ -27,16 +30,15 @@ class StreamHandler {
  public:
   /// connect() finished; only for streams made by Loop::connect().
   virtual void on_connected() {}
-  /// `bytes` is not empty and valid during the call only. After pause_reading() no further call
-  /// comes before resume_reading(), one exception aside: bytes that the kernel had already
-  /// delivered may still be handed over once.
+  /// `bytes` is not empty and valid during the call only. None comes between pause_reading() and
+  /// resume_reading().
   virtual void on_data(std::string_view bytes) = 0;
   /// The peer has sent its last byte; writing may still work.
   virtual void on_end() = 0;
   /// The stream is dead (`error` is an errno value; a refused or timed out connect comes here too).
   /// Nothing follows. The handler resets its StreamPtr, now or later.
   virtual void on_closed(int error) = 0;
-  /// Output had grown beyond `drain_notice_bytes` and has now fallen to half of it or less.
+  /// Output had grown beyond the drain notice and has now fallen to half of it or less.
   virtual void on_drained() {}
 
  protected:
@@ -48,7 +50,14 @@ struct StreamDeleter {
 };
 using StreamPtr = std::unique_ptr<Stream, StreamDeleter>;
 
-class Stream {
+struct StreamTag;
+
+/// The streams that this turn's flush has to look at.
+struct FlushQueue {
+  Stream* head = nullptr;
+};
+
+class Stream : private base::ListHook<StreamTag> {
  public:
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -66,23 +75,33 @@ class Stream {
   }
   /// The unsent output, for composing in place; follow with mark_dirty(). Never consume from it.
   base::ByteChain& output() noexcept { return output_; }
-  std::size_t output_bytes() const noexcept { return output_.size() + sending_bytes_; }
+  /// What was written and is not yet the kernel's.
+  std::size_t output_bytes() const noexcept { return output_.size() + sending_.size(); }
   base::BlockPool& blocks() noexcept { return *blocks_; }
   void mark_dirty() noexcept {
     if (!is_dirty_) {
       is_dirty_ = true;
-      enqueue_dirty();
+      next_dirty_ = flush_queue_->head;
+      flush_queue_->head = this;
     }
   }
 
-  void pause_reading() noexcept;
-  void resume_reading() noexcept;
+  void pause_reading() noexcept {
+    is_paused_ = true;
+    mark_dirty();
+  }
+  void resume_reading() noexcept {
+    is_paused_ = false;
+    mark_dirty();
+  }
   bool is_reading_paused() const noexcept { return is_paused_; }
   /// Sends what is queued, then shuts the sending side down and closes; on_closed(0) comes when
-  /// that is done. Input is dropped.
+  /// that is done, or with an error when the peer goes first. Input is dropped. There is no time
+  /// limit: an owner whose peer may stop reading sets one, and drops the stream.
   void close_after_output() noexcept;
 
   Loop& loop() noexcept { return *loop_; }
+  /// -1 once closed.
   int fd() const noexcept { return fd_; }
 
  private:
@@ -90,23 +109,50 @@ class Stream {
   friend class EpollEngine;
   friend class UringEngine;
   friend struct StreamDeleter;
-  Stream() = default;
+  template <typename T, typename Tag>
+  friend class base::List;
+
+  /// The drawing is in README.md.
+  enum class Phase : std::uint8_t { Connecting, Open, Draining, Lingering, Closed };
+
+  Stream(Loop& loop, base::BlockPool& blocks, FlushQueue& flush_queue, int fd, Phase phase) noexcept
+      : loop_(&loop), blocks_(&blocks), flush_queue_(&flush_queue), fd_(fd), phase_(phase) {}
   ~Stream() = default;
 
-  void enqueue_dirty() noexcept;
+  /// Whether the handler may hear of anything.
+  bool is_live() const noexcept { return phase_ < Phase::Lingering; }
+  bool wants_input() const noexcept {
+    return !is_ended_ && phase_ != Phase::Connecting && phase_ != Phase::Closed &&
+           (phase_ != Phase::Open || !is_paused_);
+  }
 
-  StreamHandler* handler_ = nullptr;  // Null once the owner has let go.
-  Loop* loop_ = nullptr;
-  base::BlockPool* blocks_ = nullptr;
-  base::ByteChain output_;  // Not yet given to the kernel.
+  StreamHandler* handler_ = nullptr;
+  Loop* loop_;
+  base::BlockPool* blocks_;
+  FlushQueue* flush_queue_;
   Stream* next_dirty_ = nullptr;
-  std::size_t sending_bytes_ = 0;  // Given to the kernel, not yet confirmed (io_uring).
+  base::ByteChain output_;   // Not yet given to the kernel.
+  base::ByteChain sending_;  // io_uring: what the send in flight reads from.
+  base::ByteChain stash_;    // io_uring: came in after the pause.
   std::uint32_t drain_notice_bytes_ = 0;
-  int fd_ = -1;
+  int fd_;
+  int error_ = 0;              // A connect that failed at once; reported by the flush.
+  std::uint32_t watched_ = 0;  // epoll: the events that the kernel was asked for.
+  Phase phase_;
+  std::uint8_t ops_ = 0;  // io_uring: operations in flight, one bit each.
+  bool has_owner_ = true;
   bool is_dirty_ = false;
+  bool closes_after_output_ = false;  // Asked for while connecting.
   bool is_paused_ = false;
-  // Engine state: extend as the engines need, and keep an idle stream small (10,000 clients at 0.6
-  // KiB each, all included).
+  bool is_ended_ = false;       // The peer's end was seen.
+  bool owes_end_ = false;       // io_uring: on_end() waits for the stash.
+  bool owes_drained_ = false;   // Output went beyond the drain notice.
+  bool is_full_ = false;        // epoll: the socket took no more; EPOLLOUT will tell.
+  bool is_registered_ = false;  // epoll: in the epoll set.
+  bool is_quiet_ = false;       // io_uring: the send in flight completes silently.
+  bool is_cancelling_ = false;  // io_uring: the receive was asked to stop.
 };
+
+static_assert(sizeof(Stream) <= 192, "10,000 idle clients have to stay small");
 
 }  // namespace kvferry::net

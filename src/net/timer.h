@@ -1,7 +1,8 @@
 // Timers: a hashed wheel, since nearly all timers are cancelled or pushed back before they expire.
 //
 // Units:     one tick is kTickLength; a timer never fires early and at most one tick plus one loop
-// turn late. Lifetime:  a Timer is a member of its user and leaves the wheel when destroyed.
+// turn late.
+// Lifetime:  a Timer is a member of its user and leaves the wheel when destroyed.
 // Threads:   that of the loop.
 #pragma once
 
@@ -48,15 +49,25 @@ class TimerWheel {
   /// Fires what has expired. A callback may arm and cancel any timer, its own included.
   void advance(base::SteadyTime now) noexcept;
   /// How long the loop may sleep: no longer than until the next timer is due. Negative: no timer is
-  /// armed.
-  base::Millis sleep_max(base::SteadyTime now) const noexcept;
+  /// armed. Timers further than one round of the wheel away may shorten it to that round.
+  base::Millis sleep_max(base::SteadyTime now) noexcept;
 
  private:
   static constexpr std::size_t kSlots = 1024;
+  static constexpr std::size_t kWordBits = 64;
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   using TimerList = base::List<Timer, TimerTag>;
+
+  std::uint64_t tick_at(base::SteadyTime now) const noexcept;
+  /// The first tick from tick_ on whose slot holds a timer; kNever when all slots are empty.
+  std::uint64_t next_busy_tick() noexcept;
+  void run_slot(std::uint64_t tick) noexcept;
 
   base::SteadyTime start_;
   std::uint64_t tick_ = 0;  // Everything due before this tick has fired.
+  // A bit is set when a timer enters the slot, and cleared by whoever finds the slot empty later:
+  // cancelling does not know the wheel.
+  std::array<std::uint64_t, kSlots / kWordBits> busy_{};
   std::array<TimerList, kSlots> slots_;
 };
 

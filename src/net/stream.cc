@@ -1,0 +1,21 @@
+#include "net/stream.h"
+
+#include "net/loop.h"
+
+namespace kvferry::net {
+
+void StreamDeleter::operator()(Stream* stream) const noexcept {
+  stream->loop_->release_stream(*stream);
+}
+
+void Stream::close_after_output() noexcept {
+  if (phase_ == Phase::Connecting) {
+    // Remembered by the flush that follows the connect.
+    closes_after_output_ = true;
+  } else if (phase_ == Phase::Open) {
+    phase_ = Phase::Draining;
+  }
+  mark_dirty();
+}
+
+}  // namespace kvferry::net
