@@ -1,5 +1,6 @@
 """The program under test."""
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -8,6 +9,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+from support.memcached import Memcached
 from support.process import Process, START_SECONDS, is_listening, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,8 +20,8 @@ IO_URING_SETUP = 425  # The number of the system call, the same on all architect
 
 
 def program() -> Path:
-    """KVFERRY_BIN, or the release build."""
-    return Path(os.environ.get("KVFERRY_BIN") or ROOT / "build" / "release" / "kvferry")
+    """KVFERRY_BINARY, or the release build."""
+    return Path(os.environ.get("KVFERRY_BINARY") or ROOT / "build" / "release" / "kvferry")
 
 
 def uring_refusal() -> str:
@@ -56,16 +58,20 @@ class Kvferry:
     """A running kvferry with a configuration file of its own."""
 
     def __init__(self, folder: Path, config: str, io: str, *args, ports=(), descriptors=None, cpu=None):
-        assert program().exists(), "no program at %s: build it, or set KVFERRY_BIN" % program()
+        assert program().exists(), "no program at %s: build it, or set KVFERRY_BINARY" % program()
         self.folder = Path(folder)
         self.file = self.folder / "kvferry.yml"
         self.write(config)
         self._expected = self._listeners_of(config)
         argv = [program(), "-c", self.file, "--io", io, *args]
         self.process = Process(argv, self.folder / "kvferry.log", descriptors=descriptors, cpu=cpu)
-        for port in ports:
-            self.process.wait_listening(port)
-        wait_for(self._has_started, START_SECONDS, "kvferry logs its listeners")
+        try:
+            for port in ports:
+                self.process.wait_listening(port)
+            wait_for(self._has_started, START_SECONDS, "kvferry logs its listeners")
+        except BaseException:
+            self.process.kill()
+            raise
 
     @staticmethod
     def _listeners_of(config: str) -> int:
@@ -117,6 +123,21 @@ class Kvferry:
         status = self.process.terminate()
         self.check_log()
         assert status == 0, "exit status %d\n%s" % (status, self.log()[-3000:])
+
+
+@contextlib.contextmanager
+def running(folder: Path, io: str, backends: int):
+    """A pool over so many memcached servers, or an embedded store when there are none; for a whole test module."""
+    with contextlib.ExitStack() as ends:
+        servers = []
+        for _ in range(backends):
+            servers.append(Memcached(folder))
+            ends.callback(servers[-1].stop)
+        config = pool("main", [each.port for each in servers]) if servers else store()
+        server = Kvferry(folder, config, io)
+        server.backends = servers
+        ends.callback(server.stop)
+        yield server
 
 
 def run(*args, stdin: str = "", seconds: float = 20):

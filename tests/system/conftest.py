@@ -1,8 +1,8 @@
 """Fixtures of the system tests: the real program, real servers, real sockets.
 
-KVFERRY_BIN   the program (build/release/kvferry)
-KVFERRY_LOAD  the load generator (compiled into build/tools when not given)
-KVFERRY_IO    engines to test, separated by commas (epoll,uring)
+KVFERRY_BINARY  the program (build/release/kvferry)
+KVFERRY_LOAD    the load generator (compiled into build/tools when not given)
+KVFERRY_IO      engines to test, separated by commas (epoll,uring)
 """
 
 import os
@@ -57,13 +57,6 @@ class Cleanup:
 
 @pytest.fixture
 def cleanup():
-    ends = Cleanup()
-    yield ends
-    ends.run()
-
-
-@pytest.fixture(scope="module")
-def module_cleanup():
     ends = Cleanup()
     yield ends
     ends.run()

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from support import dialogues
-from support.kvferry import Kvferry, pool
+from support.kvferry import running
 from support.memcached import Memcached
 from support.wire import Wire, storage, value_reply
 
@@ -20,16 +20,8 @@ def names(table):
 @pytest.fixture(scope="module")
 def proxy(io, tmp_path_factory):
     """A pool over two servers, shared by the tests of this file."""
-    folder = tmp_path_factory.mktemp("basic-" + io)
-    servers = [Memcached(folder), Memcached(folder)]
-    server = Kvferry(folder, pool("main", [each.port for each in servers]), io)
-    server.backends = servers
-    yield server
-    try:
-        server.stop()
-    finally:
-        for each in servers:
-            each.stop()
+    with running(tmp_path_factory.mktemp("basic-" + io), io, 2) as server:
+        yield server
 
 
 @pytest.fixture
