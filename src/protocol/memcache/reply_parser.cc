@@ -14,7 +14,9 @@ constexpr std::string_view kValueWord = "VALUE ";
 constexpr std::string_view kMetaValueWord = "VA ";
 
 std::string_view without_line_end(std::string_view line) {
-  line.remove_suffix(1);
+  if (line.ends_with('\n')) {
+    line.remove_suffix(1);
+  }
   if (line.ends_with('\r')) {
     line.remove_suffix(1);
   }
@@ -31,6 +33,7 @@ bool fits_line_kind(ReplyCode code) {
 }  // namespace
 
 bool read_value_header(std::string_view line, ValueHeader& header) noexcept {
+  line = without_line_end(line);
   std::string_view length;
   if (line.starts_with(kValueWord)) {
     TokenWalker words(line.substr(kValueWord.size()));
@@ -126,7 +129,7 @@ ReplyParser::Verdict ReplyParser::on_retrieval_line(std::string_view line,
     return fail(ReplyError::Unexpected);
   }
   ValueHeader header;
-  if (!read_value_header(without_line_end(line), header)) {
+  if (!read_value_header(line, header)) {
     return fail(ReplyError::BadLength);
   }
   left_bytes_ = header.value_bytes + kValueEndBytes;

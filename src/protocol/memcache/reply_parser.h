@@ -63,7 +63,7 @@ struct ValueHeader {
   std::string_view key;  // Empty for VA.
   std::uint64_t value_bytes = 0;
 };
-/// False when the key is missing or the length cannot be read. `line` has no line end.
+/// False when the key is missing or the length cannot be read. `line` may hold its line end.
 bool read_value_header(std::string_view line, ValueHeader& header) noexcept;
 
 }  // namespace kvferry::memcache
