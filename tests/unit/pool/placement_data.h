@@ -63,8 +63,9 @@ struct Table {
   }
 };
 
-inline Table read_table(const std::string& name) {
-  std::ifstream file(std::string(KVF_TEST_DATA) + "/data/placement/" + name);
+/// `folder` is below tests/.
+inline Table read_table(const std::string& name, std::string_view folder = "/data/placement/") {
+  std::ifstream file(std::string(KVF_TEST_DATA).append(folder) + name);
   EXPECT_TRUE(file.is_open()) << name;
   Table table;
   std::string line;
@@ -116,8 +117,9 @@ inline std::vector<ServerOptions> servers_of(const std::vector<std::string>& ent
 
 using ServerLists = std::map<std::string, std::vector<ServerOptions>, std::less<>>;
 
-inline ServerLists read_lists(const std::string& name) {
-  const Table table = read_table(name);
+inline ServerLists read_lists(const std::string& name,
+                              std::string_view folder = "/data/placement/") {
+  const Table table = read_table(name, folder);
   ServerLists lists;
   for (const auto& row : table.rows) {
     std::vector<ServerOptions>& list = lists[row[table.column("list")]];

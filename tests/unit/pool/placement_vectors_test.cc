@@ -1,4 +1,8 @@
 // Every row of tests/data/placement that was recorded from twemproxy.
+#include <map>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "pool/placement.h"
@@ -60,16 +64,21 @@ TEST(PlacementVectors, MeetEveryHashTag) {
   const ServerLists lists = read_lists("lists.csv");
   ASSERT_GT(table.rows.size(), 100U);
   for (const auto& row : table.rows) {
-    const std::string key = from_hex(row[table.column("key_hex")]);
-    const std::string routed = from_hex(row[table.column("routed_hex")]);
-    EXPECT_EQ(hashed_part(key, row[0]), routed) << row[0] << " " << row[1];
-    for (std::size_t column = 3; column < table.head.size(); ++column) {
-      const std::vector<std::string> head = split(table.head[column], '/');
-      const auto placement =
-          place(options_of(hash_named(head[0]), distribution_named(head[2]), row[0]),
-                lists.find(head[1])->second);
+    EXPECT_EQ(hashed_part(from_hex(row[1]), row[0]), from_hex(row[2])) << row[0] << " " << row[1];
+  }
+  for (std::size_t column = 3; column < table.head.size(); ++column) {
+    const std::vector<std::string> head = split(table.head[column], '/');
+    const std::vector<ServerOptions>& servers = lists.find(head[1])->second;
+    std::map<std::string, PlacementPointer> placements;  // By hash_tag.
+    for (const auto& row : table.rows) {
+      PlacementPointer& placement = placements[row[0]];
+      if (placement == nullptr) {
+        placement =
+            place(options_of(hash_named(head[0]), distribution_named(head[2]), row[0]), servers);
+      }
+      const std::string key = from_hex(row[1]);
       EXPECT_EQ(select(placement, key), to_number(row[column])) << table.head[column] << row[1];
-      EXPECT_EQ(placement->explain(key).hashed_part, routed);
+      EXPECT_EQ(placement->explain(key).hashed_part, from_hex(row[2]));
     }
   }
 }
