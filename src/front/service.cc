@@ -1,0 +1,99 @@
+#include "front/service.h"
+
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+#include "front/session.h"
+
+namespace kvferry::front {
+namespace {
+
+constexpr std::string_view kTooManyLine = "ERROR Too many open connections\r\n";
+
+}  // namespace
+
+std::size_t session_bytes() noexcept { return sizeof(Session); }
+
+Service::Service(const ServiceContext& context, const ServiceOptions& options, call::Target& target, ClientLimit& process_limit,
+                 std::shared_ptr<ClientLimit> listener_limit)
+    : context_(context),
+      options_(options),
+      target_(&target),
+      process_limit_(process_limit),
+      listener_limit_(std::move(listener_limit)),
+      stats_(std::make_shared<ServiceStats>()) {}
+
+Service::~Service() { KVF_CHECK(live_ == 0); }
+
+void Service::on_accepted(net::StreamPtr stream, const net::Address& /*peer*/) {
+  const bool has_entered_listener = listener_limit_->try_enter();
+  const bool has_entered = has_entered_listener && process_limit_.try_enter();
+  if (has_entered_listener && !has_entered) {
+    listener_limit_->leave();
+  }
+  auto* session = new (context_.sessions.acquire()) Session(*this, std::move(stream), next_lane_++, has_entered);
+  sessions_.push_back(*session);
+  ++live_;
+  if (!has_entered) {
+    stats_->connections_rejected.add(1);
+    session->reject(kTooManyLine);
+    return;
+  }
+  stats_->connections.add(1);
+  stats_->connections_accepted.add(1);
+  if (is_draining_) {
+    session->end();
+  }
+}
+
+void Service::configure(const ServiceOptions& options, call::Target& target) {
+  options_ = options;
+  target_ = &target;
+}
+
+void Service::release(Session& session) {
+  if (session.is_counted()) {
+    stats_->connections.sub(1);
+    listener_limit_->leave();
+    process_limit_.leave();
+  }
+  session.unlink();
+  --live_;
+  session.~Session();
+  context_.sessions.release(&session);
+}
+
+void Service::drain() {
+  is_draining_ = true;
+  for (Session* session = sessions_.front(); session != nullptr;) {
+    Session* next = sessions_.next(*session);
+    session->end();
+    session = next;
+  }
+}
+
+void Service::close_all() {
+  is_draining_ = true;
+  for (Session* session = sessions_.front(); session != nullptr;) {
+    Session* next = sessions_.next(*session);
+    session->abort();
+    session = next;
+  }
+}
+
+void Service::sweep_idle() {
+  if (options_.idle_timeout.count() == 0) {
+    return;
+  }
+  const base::SteadyTime oldest = context_.loop.now() - options_.idle_timeout;
+  for (Session* session = sessions_.front(); session != nullptr;) {
+    Session* next = sessions_.next(*session);
+    if (session->is_idle_since(oldest)) {
+      session->abort();
+    }
+    session = next;
+  }
+}
+
+}  // namespace kvferry::front

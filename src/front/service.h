@@ -1,0 +1,134 @@
+// Service: what one listener offers on one worker: a target, limits, and the sessions of its clients.
+//
+// Threads: one worker. ClientLimit and ServiceStats are shared with others as they say.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/delegate.h"
+#include "base/intrusive_list.h"
+#include "base/slab_pool.h"
+#include "call/call.h"
+#include "front/service_stats.h"
+#include "net/loop.h"
+#include "protocol/memcache/request_parser.h"
+
+namespace kvferry::front {
+
+class Session;
+struct SessionTag;
+
+/// How many clients there are, over all workers, and how many there may be. Any thread.
+class ClientLimit {
+ public:
+  explicit ClientLimit(std::size_t max) noexcept : max_(max) {}
+  /// 0 means no limit.
+  void set_max(std::size_t max) noexcept { max_.store(max, std::memory_order_relaxed); }
+  bool try_enter() noexcept {
+    const std::size_t max = max_.load(std::memory_order_relaxed);
+    if (count_.fetch_add(1, std::memory_order_relaxed) >= max && max != 0) {
+      leave();
+      return false;
+    }
+    return true;
+  }
+  void leave() noexcept { count_.fetch_sub(1, std::memory_order_relaxed); }
+  std::size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::size_t> max_;
+  std::atomic<std::size_t> count_{0};
+};
+
+/// Answers what concerns the server itself. Called on the worker.
+class LocalCommands {
+ public:
+  /// The version as clients read it, three numbers with dots.
+  virtual std::string_view version() const = 0;
+  /// Appends the reply to `stats <words>` ("" for plain stats), its last line included; false when `words` is unknown.
+  virtual bool stats(std::string_view words, std::string& out) = 0;
+  /// verbosity <level>.
+  virtual void set_verbosity(unsigned level) = 0;
+
+ protected:
+  ~LocalCommands() = default;
+};
+
+struct ServiceOptions {
+  memcache::ParserLimits parser;
+  memcache::ErrorWords words = memcache::ErrorWords::Proxy;
+  /// flush_all and its like go to the target; elsewhere they are refused with ERROR.
+  bool allows_admin = false;
+  /// Calls of one client that may be in flight; then its requests wait.
+  std::uint32_t inflight_max = 1024;
+  /// Requests of one client that are started in one turn; then others get theirs.
+  std::uint32_t requests_per_turn = 320;
+  /// A client that does not read, and blocks a backend link with that, is closed after this.
+  base::Millis stall_timeout{10000};
+  /// A client without a request for so long is closed; 0: never.
+  base::Seconds idle_timeout{0};
+};
+
+/// What a worker lends its services; all of it outlives them.
+struct ServiceContext {
+  net::Loop& loop;
+  call::CallPool& calls;
+  base::SlabPool& sessions;  // Pieces of session_bytes().
+  base::MemoryBudget& budget;
+  LocalCommands& commands;
+};
+
+/// Size of a session, for the pool that sessions come from.
+std::size_t session_bytes() noexcept;
+
+class Service final : public net::AcceptHandler {
+ public:
+  /// `target` and `limits` must outlive the service or be replaced. `process_limit` counts all clients of the process.
+  Service(const ServiceContext& context, const ServiceOptions& options, call::Target& target, ClientLimit& process_limit,
+          std::shared_ptr<ClientLimit> listener_limit);
+  /// No session may be left: see is_drained().
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  // net::AcceptHandler
+  void on_accepted(net::StreamPtr stream, const net::Address& peer) override;
+
+  /// Requests that come from now on go to `target` and follow `options`.
+  void configure(const ServiceOptions& options, call::Target& target);
+  /// Where the old item of a value that was refused as too large is dropped; none for pools.
+  void set_forget(base::Delegate<void(std::string_view)> forget) { forget_ = forget; }
+  /// No new requests: sessions end when what they have sent is answered.
+  void drain();
+  /// Closes every session at once. Calls in flight keep hulls of sessions alive until they are answered.
+  void close_all();
+  bool is_drained() const { return live_ == 0; }
+  /// Closes clients that were idle for longer than the idle timeout; call about once a second.
+  void sweep_idle();
+
+  const std::shared_ptr<ServiceStats>& shared_stats() const { return stats_; }
+
+ private:
+  friend class Session;
+
+  void release(Session& session);
+
+  ServiceContext context_;
+  ServiceOptions options_;
+  call::Target* target_;
+  ClientLimit& process_limit_;
+  std::shared_ptr<ClientLimit> listener_limit_;
+  std::shared_ptr<ServiceStats> stats_;
+  base::Delegate<void(std::string_view)> forget_;
+  base::List<Session, SessionTag> sessions_;
+  std::size_t live_ = 0;
+  std::uint64_t next_lane_ = 1;
+  bool is_draining_ = false;
+};
+
+}  // namespace kvferry::front

@@ -1,0 +1,119 @@
+// Session: one client connection and the order of its replies. See README.md for how it holds and dies.
+//
+//   Open --on_end, quit, drain--> Ending --queue empty, output sent--> (gone)
+//     \__________________________________ on_closed, broken reply --> Dead --queue empty--> (gone)
+//
+// Threads: one worker.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/carry_buffer.h"
+#include "base/intrusive_list.h"
+#include "call/call.h"
+#include "front/service.h"
+#include "net/loop.h"
+#include "net/stream.h"
+#include "net/timer.h"
+#include "protocol/memcache/request_parser.h"
+
+namespace kvferry::front {
+
+/// Unsent output of a client from which its requests wait, and from which a streamed reply is paused.
+inline constexpr std::size_t kOutputWindowBytes = std::size_t{256} * 1024;
+/// Bytes of a reply whose turn has not come that are kept before its source is paused.
+inline constexpr std::size_t kStashWindowBytes = std::size_t{1} << 20;
+
+class Session final : public net::StreamHandler,
+                      public call::ReplySink,
+                      public call::BodySource,
+                      public base::ListHook<SessionTag> {
+ public:
+  Session(Service& service, net::StreamPtr stream, std::uint64_t lane, bool is_counted);
+  ~Session() = default;
+
+  /// Serves nothing: writes `line`, then closes.
+  void reject(std::string_view line);
+  /// Ends when what was received is answered.
+  void end();
+  /// Closes now.
+  void abort();
+  bool is_counted() const { return is_counted_; }
+  bool is_idle_since(base::SteadyTime time) const { return queue_.empty() && last_active_ < time && phase_ == Phase::Open; }
+
+  // net::StreamHandler
+  void on_data(std::string_view bytes) override;
+  void on_end() override;
+  void on_closed(int error) override;
+  void on_drained() override;
+
+  // call::ReplySink
+  call::Flow on_reply(call::Call& call, const call::ReplyPart& part) override;
+
+  // call::BodySource
+  void resume_body(call::Call& call) override;
+  void discard_body(call::Call& call) override;
+
+ private:
+  enum class Phase : std::uint8_t { Open, Ending, Dead };
+  /// Reasons not to parse; bits.
+  enum Hold : std::uint8_t { kInflight = 1, kOutput = 2, kBarrier = 4, kBody = 8, kTurn = 16 };
+
+  std::size_t consume(std::string_view bytes);
+  std::size_t consume_one(std::string_view bytes);
+  std::size_t pass_body(std::string_view bytes);
+  std::size_t on_parse_failure(const memcache::ParseFailure& failure);
+  /// False when the request must wait: nothing of it was taken.
+  bool dispatch(const memcache::Request& request);
+  bool dispatch_streamed(const memcache::Request& request);
+  call::Call& make_call(const memcache::Request& request);
+  void answer_locally(const memcache::Request& request);
+  void answer_stats(std::string_view words);
+  void set_verbosity(const memcache::Request& request);
+  void answer_with(std::string_view line, memcache::ReplyCode code);
+  void refuse_memory(const memcache::Request& request);
+
+  call::Flow on_front_reply(call::Call& call, const call::ReplyPart& part);
+  call::Flow on_early_reply(call::Call& call, const call::ReplyPart& part);
+  void pop_front();
+  void pass_stashes();
+  void on_answered();
+  void resume_front();
+  void pause(call::Call& call);
+
+  void hold(Hold reason) { holds_ |= reason; }
+  void unhold(Hold reason);
+  void continue_parsing();
+  void after_input();
+  void update_reading();
+  void arm_stall_timer();
+  void discard_paused();
+  void die();
+  void release_if_done();
+  void on_stalled();
+  void write(std::string_view bytes);
+
+  Service& service_;
+  net::StreamPtr stream_;
+  base::Fifo<call::Call, &call::Call::next_at_owner> queue_;
+  memcache::RequestParser parser_;
+  base::CarryBuffer carry_;
+  net::Task task_;
+  std::unique_ptr<net::Timer> stall_timer_;  // Only while a reply is paused for this client.
+  call::Call* body_call_ = nullptr;          // Whose body is being received.
+  std::uint64_t body_left_ = 0;              // Bytes of it still to come, its line end included.
+  std::uint64_t skip_left_ = 0;              // Bytes to swallow.
+  std::uint64_t lane_;
+  base::SteadyTime last_active_;
+  std::uint32_t inflight_ = 0;
+  std::uint32_t turn_requests_ = 0;
+  Phase phase_ = Phase::Open;
+  std::uint8_t holds_ = 0;
+  bool is_parsing_ = false;  // Within consume(): this may not be released now.
+  bool has_ended_ = false;   // The client will send no more.
+  bool is_counted_;  // By the limits of clients; a rejected one is not.
+};
+
+}  // namespace kvferry::front

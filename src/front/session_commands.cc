@@ -1,0 +1,99 @@
+// Commands without a key: answered by the server that reads them.
+#include <charconv>
+#include <string>
+
+#include "front/session.h"
+#include "protocol/memcache/token_walker.h"
+
+namespace kvferry::front {
+
+using memcache::Command;
+using memcache::ReplyCode;
+
+namespace {
+
+constexpr std::string_view kErrorLine = "ERROR\r\n";
+constexpr std::string_view kBadLine = "CLIENT_ERROR bad command line format\r\n";
+
+/// The words after the command, blanks at both ends cut off.
+std::string_view arguments_of(const memcache::Request& request) {
+  memcache::TokenWalker walker(request.line_text());
+  walker.next();
+  std::string_view rest = walker.rest();
+  while (rest.starts_with(' ')) {
+    rest.remove_prefix(1);
+  }
+  while (rest.ends_with(' ')) {
+    rest.remove_suffix(1);
+  }
+  return rest;
+}
+
+}  // namespace
+
+void Session::answer_locally(const memcache::Request& request) {
+  switch (request.command) {
+    case Command::Mn:
+      answer_with("MN\r\n", ReplyCode::MetaMn);
+      return;
+    case Command::Version: {
+      std::string line = "VERSION ";
+      line.append(service_.context_.commands.version()).append("\r\n");
+      answer_with(line, ReplyCode::Version);
+      return;
+    }
+    case Command::Quit:
+      phase_ = Phase::Ending;
+      return;
+    case Command::Stats:
+      answer_stats(arguments_of(request));
+      return;
+    case Command::Verbosity:
+      set_verbosity(request);
+      return;
+    case Command::FlushAll:
+      if (service_.options_.allows_admin) {
+        service_.target_->send(make_call(request), request);
+        return;
+      }
+      break;
+    case Command::Watch:
+      answer_with("CLIENT_ERROR watch commands not allowed\r\n", ReplyCode::ClientError);
+      return;
+    case Command::Shutdown:
+      if (service_.options_.allows_admin) {
+        answer_with("SERVER_ERROR: shutdown not enabled\r\n", ReplyCode::Error);
+        return;
+      }
+      break;
+    default:
+      break;
+  }
+  if (!request.noreply) {
+    answer_with(kErrorLine, ReplyCode::Error);
+  }
+}
+
+void Session::answer_stats(std::string_view words) {
+  std::string reply;
+  if (!service_.context_.commands.stats(words, reply)) {
+    reply = kErrorLine;
+  }
+  answer_with(reply, reply == kErrorLine ? ReplyCode::Error : ReplyCode::Other);
+}
+
+void Session::set_verbosity(const memcache::Request& request) {
+  const std::string_view word = memcache::token_at(request.line_text(), 1);
+  unsigned level = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), level);
+  if (word.empty() || error != std::errc{} || end != word.data() + word.size()) {
+    answer_with(kBadLine, ReplyCode::ClientError);
+    return;
+  }
+  service_.context_.commands.set_verbosity(level);
+  if (!request.noreply) {
+    answer_with("OK\r\n", ReplyCode::Ok);
+  }
+}
+
+}  // namespace kvferry::front
