@@ -1,0 +1,251 @@
+#include "config/loader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <system_error>
+
+#include "base/result.h"
+#include "config/key_table.h"
+#include "config/pool_reader.h"
+#include "config/rules.h"
+#include "config/source.h"
+#include "config/yaml_tree.h"
+
+namespace kvferry::config {
+namespace {
+
+constexpr std::string_view kProcessKey = "kvferry";
+
+/// Reads the files of one configuration one after the other into one model.
+class Loading {
+ public:
+  explicit Loading(const LoadOptions& options) { state_.options = options; }
+
+  void read(const NamedText& file) {
+    if (state_.problems.is_full()) {
+      return;
+    }
+    Source source(file.name, file.text);
+    TreeOutcome outcome = parse_tree(source);
+    if (outcome.problem) {
+      state_.problems.add(std::move(*outcome.problem));
+      return;
+    }
+    hide_long_secrets(*outcome.tree, source);
+    Reader reader(source, state_);
+    read_root(*outcome.tree, source, reader);
+  }
+
+  void fail_file(const std::string& path, std::string message) {
+    Problem problem;
+    problem.code = "E-file";
+    problem.where.file = path;
+    problem.message = std::move(message);
+    state_.problems.add(std::move(problem));
+  }
+
+  Loaded finish() {
+    Loaded loaded;
+    if (!state_.problems.has_errors()) {
+      loaded.model = std::move(model_);
+    }
+    loaded.problems = state_.problems.take();
+    return loaded;
+  }
+
+ private:
+  /// The value of a secret may continue on lines that do not name its key.
+  static void hide_long_secrets(const Tree& tree, Source& source) {
+    for (const Node& node : tree.nodes()) {
+      for (const Node::Entry& entry : node.entries) {
+        if (is_secret_key(entry.key->text) && entry.value->end.line > entry.key->start.line) {
+          source.hide_lines(entry.key->start.line + 1, entry.value->end.line);
+        }
+      }
+    }
+  }
+
+  void read_root(const Tree& tree, const Source& source, Reader& reader) {
+    reader.leave_pool();
+    const Node* root = tree.root();
+    if (root == nullptr || root->is_absent()) {
+      fail_empty(source);
+      return;
+    }
+    if (!root->is_mapping()) {
+      reader.fail(*root, "E-root", "",
+                  fmt::format("the file must be a mapping of pools, found {}",
+                              root->is_sequence() ? "a sequence" : "text"),
+                  "begin with the name of a pool and a colon");
+      return;
+    }
+    for (const Node::Entry& entry : root->entries) {
+      if (reader.is_full()) {
+        return;
+      }
+      if (entry.key->text == kProcessKey) {
+        reader.leave_pool();
+        read_process(entry, reader);
+      } else {
+        read_one_pool(entry, reader);
+      }
+    }
+  }
+
+  void fail_empty(const Source& source) {
+    Problem problem;
+    problem.code = "E-root";
+    problem.where = {source.name(), 1, 1};
+    problem.message = "no pools in this file";
+    problem.source_line = source.line(1);
+    state_.problems.add(std::move(problem));
+  }
+
+  void read_one_pool(const Node::Entry& entry, Reader& reader) {
+    std::optional<PoolDraft> pool = read_pool(*entry.key, *entry.value, reader);
+    if (pool) {
+      finish_pool(*pool, reader, taken_);
+      model_.pools.push_back(std::move(pool->config));
+    }
+  }
+
+  void read_process(const Node::Entry& entry, Reader& reader) {
+    if (!entry.value->is_mapping()) {
+      const bool is_absent = entry.value->is_absent();
+      reader.fail(
+          is_absent ? *entry.key : *entry.value, is_absent ? "E-empty" : "E-type", kProcessKey,
+          is_absent
+              ? "'kvferry' has no value"
+              : fmt::format("'kvferry' must be a mapping, found {}", entry.value->kind_text()));
+      return;
+    }
+    reader.read_mapping(
+        *entry.value, process_keys(),
+        {.noun = "'kvferry'", .path = {}, .reserved = reserved_process_keys(), .is_process = true},
+        model_.process);
+    check_admin(entry, reader);
+  }
+
+  void check_admin(const Node::Entry& entry, Reader& reader) {
+    const Node::Entry* admin = entry.value->find("admin");
+    if (admin == nullptr || !admin->value->is_mapping()) {
+      return;
+    }
+    const bool is_known = state_.process_keys_seen.contains("admin.listen");
+    if (!is_known) {
+      reader.fail(*admin->key, "E-missing", "listen", "'listen' is missing in 'admin'",
+                  "add an address such as listen: 127.0.0.1:9115");
+    } else if (model_.process.admin && admin->value->find("listen") != nullptr) {
+      check_admin_address(*admin->value->find("listen")->value, reader);
+    }
+  }
+
+  void check_admin_address(const Node& node, Reader& reader) {
+    const Endpoint& endpoint = model_.process.admin->endpoint;
+    if (endpoint == Endpoint{} || (!endpoint.is_unix() && endpoint.port == 0)) {
+      return;
+    }
+    const auto [other, is_new] = taken_.addresses.emplace(
+        endpoint.to_string(), TakenNames::Address{"kvferry: admin", reader.position(node)});
+    if (!is_new) {
+      reader.fail(node, "E-dup", "listen",
+                  fmt::format("address {} is already used by pool '{}' ({})", endpoint.to_string(),
+                              other->second.pool, other->second.where.to_string()));
+    }
+  }
+
+  LoadState state_;
+  TakenNames taken_;
+  Model model_;
+};
+
+struct FileCloser {
+  void operator()(std::FILE* file) const { (void)std::fclose(file); }
+};
+
+base::Result<std::string> read_file(const std::string& path) {
+  const std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rbe"));
+  if (!file) {
+    return base::Error::from_errno(fmt::format("cannot read '{}'", path), errno);
+  }
+  // One byte more than is allowed, so that the reader can tell and refuse it.
+  std::string text(kFileBytesMax + 1, '\0');
+  const std::size_t size = std::fread(text.data(), 1, text.size(), file.get());
+  if (std::ferror(file.get()) != 0) {
+    return base::Error::from_errno(fmt::format("cannot read '{}'", path), errno);
+  }
+  text.resize(size);
+  return text;
+}
+
+/// The *.yml files of a directory, sorted; the path itself for anything else.
+std::vector<std::string> expand(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) {
+    return {path};
+  }
+  std::vector<std::string> files;
+  std::filesystem::directory_iterator entry(path, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() == ".yml") {
+      files.push_back(entry->path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+std::string Loaded::text() const {
+  std::string out;
+  for (const Problem& problem : problems) {
+    out += to_text(problem);
+  }
+  return out;
+}
+
+Loaded load_texts(std::vector<NamedText> texts, const LoadOptions& options) {
+  Loading loading(options);
+  std::vector<std::string> files;
+  for (NamedText& file : texts) {
+    loading.read(file);
+    files.push_back(std::move(file.name));
+  }
+  Loaded loaded = loading.finish();
+  loaded.files = std::move(files);
+  return loaded;
+}
+
+Loaded load_text(std::string name, std::string text, const LoadOptions& options) {
+  return load_texts({{std::move(name), std::move(text)}}, options);
+}
+
+Loaded load(const std::vector<std::string>& paths, const LoadOptions& options) {
+  Loading loading(options);
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    const std::vector<std::string> expanded = expand(path);
+    if (expanded.empty()) {
+      loading.fail_file(path, fmt::format("no file in directory '{}' ends with .yml", path));
+    }
+    for (const std::string& file : expanded) {
+      base::Result<std::string> text = read_file(file);
+      files.push_back(file);
+      if (text) {
+        loading.read({file, std::move(*text)});
+      } else {
+        loading.fail_file(file, text.error().text());
+      }
+    }
+  }
+  Loaded loaded = loading.finish();
+  loaded.files = std::move(files);
+  return loaded;
+}
+
+}  // namespace kvferry::config

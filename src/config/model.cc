@@ -1,0 +1,58 @@
+#include "config/model.h"
+
+#include <fmt/format.h>
+#include <tuple>
+
+namespace kvferry::config {
+namespace {
+
+pool::PoolOptions without_positions(pool::PoolOptions options) {
+  for (pool::ServerOptions& server : options.servers) {
+    server.line = 0;
+  }
+  return options;
+}
+
+}  // namespace
+
+std::string Endpoint::to_string() const {
+  if (is_unix()) {
+    return path;
+  }
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return is_v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
+
+bool operator==(const ListenerOptions& left, const ListenerOptions& right) {
+  return std::tie(left.endpoint, left.backlog, left.max_clients, left.is_admin, left.reuse_port) ==
+         std::tie(right.endpoint, right.backlog, right.max_clients, right.is_admin,
+                  right.reuse_port);
+}
+
+bool operator==(const PoolConfig& left, const PoolConfig& right) {
+  return std::tie(left.name, left.dialect, left.protocol, left.listeners, left.client_idle_timeout,
+                  left.redis_auth, left.redis_db) ==
+             std::tie(right.name, right.dialect, right.protocol, right.listeners,
+                      right.client_idle_timeout, right.redis_auth, right.redis_db) &&
+         without_positions(left.options) == without_positions(right.options);
+}
+
+bool operator==(const ProcessOptions& left, const ProcessOptions& right) {
+  const auto members = [](const ProcessOptions& one) {
+    return std::tie(one.workers, one.io, one.memory_limit_bytes, one.item_bytes_max, one.log.file,
+                    one.log.level, one.log.format, one.admin, one.store, one.drain_timeout,
+                    one.watch, one.reload_on_hup);
+  };
+  return members(left) == members(right);
+}
+
+const PoolConfig* Model::find_pool(std::string_view name) const noexcept {
+  for (const PoolConfig& pool : pools) {
+    if (pool.name == name) {
+      return &pool;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace kvferry::config
