@@ -10,6 +10,8 @@ cd "$(dirname "$0")/.."
 
 changed_files() {
   local base
+  # Without history every source counts as changed.
+  git rev-parse -q --verify HEAD >/dev/null 2>&1 || { all_sources; return; }
   base=$(git merge-base HEAD origin/main 2>/dev/null || true)
   if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
     base=$(git rev-parse --verify -q HEAD~1 || git rev-parse HEAD)
@@ -17,7 +19,7 @@ changed_files() {
   { git diff --name-only --diff-filter=d "$base"; git ls-files --others --exclude-standard; } | sort -u
 }
 
-all_sources() { git ls-files -co --exclude-standard '*.cc'; }
+all_sources() { find src tests fuzz bench -name node_modules -prune -o -name '*.cc' -print | sort; }
 
 # Reads changed files, prints the sources to look at.
 sources_of() {

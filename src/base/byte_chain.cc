@@ -85,7 +85,7 @@ std::size_t ByteChain::gather(iovec* parts, std::size_t parts_max) const noexcep
   std::size_t count = 0;
   for (Block* block = head_; block != nullptr && count < parts_max; block = block->next) {
     if (block->size() != 0) {
-      parts[count++] = iovec{block->bytes() + block->begin, block->size()};
+      parts[count++] = {.iov_base = block->bytes() + block->begin, .iov_len = block->size()};
     }
   }
   return count;

@@ -49,12 +49,13 @@ SlabPool::~SlabPool() {
   }
 }
 
-SlabPool::Piece* SlabPool::carve(Slab& slab) noexcept {
+SlabPool::Piece* SlabPool::carve(Slab& slab) const noexcept {
   auto* first = reinterpret_cast<char*>(&slab) + round_up(sizeof(Slab), kPieceAlign);
   return reinterpret_cast<Piece*>(first + slab.carved++ * piece_bytes_);
 }
 
 SlabPool::Slab* SlabPool::add_slab() noexcept {
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): remove_slab() unmaps what this made.
   auto* slab = new (map_slab()) Slab;
   budget_.charge(kSlabBytes);
   ++slab_count_;

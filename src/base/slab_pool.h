@@ -113,7 +113,7 @@ class SlabPool {
   void poison(Piece* /*piece*/) const noexcept {}
   void unpoison(Piece* /*piece*/) const noexcept {}
 #endif
-  Piece* carve(Slab& slab) noexcept;
+  Piece* carve(Slab& slab) const noexcept;
   Slab* add_slab() noexcept;
   void remove_slab(Slab& slab) noexcept;
   void on_full(Slab& slab) noexcept;

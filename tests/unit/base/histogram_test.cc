@@ -74,7 +74,7 @@ TEST(HistogramSum, QuantilesMatchTheSortedValuesWithinABucket) {
     values.push_back(micros);
     expected_sum += micros;
   }
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   HistogramSum sum;
   sum.add(first);
   sum.add(second);
