@@ -20,7 +20,7 @@ def binary() -> Path:
     if not built.exists() or built.stat().st_mtime < max(path.stat().st_mtime for path in inputs):
         built.parent.mkdir(parents=True, exist_ok=True)
         fresh = built.with_name("kvferry-load.%d" % os.getpid())
-        subprocess.run(["g++", "-std=c++20", "-O2", "-I", str(bench), "-o", str(fresh)]
+        subprocess.run(["g++", "-std=c++20", "-O2", "-iquote", str(bench), "-o", str(fresh)]
                        + [str(bench / name) for name in SOURCES], check=True)
         fresh.rename(built)
     return built

@@ -1,0 +1,1 @@
+"""Parts of bench/compare; standard library only."""
