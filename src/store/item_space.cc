@@ -1,0 +1,291 @@
+#include "store/item_space.h"
+
+#include <cstring>
+#include <new>
+
+namespace kvferry::store {
+
+namespace {
+
+/// A ghost entry for so many bytes of memory.
+constexpr std::size_t kBytesPerGhost = 512;
+
+}  // namespace
+
+ItemSpace::ItemSpace(FramePool& frames, std::size_t frames_max, bool is_evicting)
+    : frames_(frames),
+      frames_max_(frames_max),
+      is_evicting_(is_evicting),
+      ghost_(frames_max * kFrameBytes / kBytesPerGhost) {}
+
+ItemSpace::~ItemSpace() {
+  // The pool unmaps the frames; only the hooks in them have to be let go of.
+  for (SegmentQueue& each : queues_) {
+    while (Segment* segment = each.segments.pop_front()) {
+      LivenessIndex::remove(*segment);
+    }
+  }
+}
+
+Slot* ItemSpace::find(const Key& key, Instant now) noexcept {
+  Slot* slot = index_.find(key);
+  if (slot == nullptr || remove_if_gone(slot, now)) {
+    return nullptr;
+  }
+  return slot;
+}
+
+bool ItemSpace::remove_if_gone(Slot* slot, Instant now) noexcept {
+  const Record& record = *slot->record();
+  const bool is_out = is_expired(record, now);
+  if (!is_out && !is_flushed(record)) {
+    return false;
+  }
+  if (is_out && !record.has(kFetched)) {
+    ++counts_.expired_unfetched;
+  }
+  remove(slot);
+  return true;
+}
+
+bool ItemSpace::has_room(QueueName name, std::size_t bytes) const noexcept {
+  const Segment* open = queue(name).open;
+  return open != nullptr && open->room_bytes() >= bytes && !index_.wants_frame();
+}
+
+bool ItemSpace::make_room(QueueName name, std::size_t bytes, Instant now) noexcept {
+  while (index_.wants_frame()) {
+    void* frame = acquire_frame(now);
+    if (frame == nullptr) {
+      // Longer chains will do, as long as there are overflow buckets.
+      if (!index_.can_insert()) {
+        return false;
+      }
+      break;
+    }
+    index_.add_frame(frame);
+  }
+  // What made room for the index may have opened a segment here as well.
+  const Segment* open = queue(name).open;
+  if (open != nullptr && open->room_bytes() >= bytes) {
+    return true;
+  }
+  void* frame = acquire_frame(now);
+  if (frame == nullptr) {
+    return false;
+  }
+  open_segment(name, frame);
+  return true;
+}
+
+Record& ItemSpace::append(QueueName name, const RecordShape& shape) noexcept {
+  Record like{};
+  like.key_bytes = static_cast<std::uint8_t>(shape.key_bytes);
+  like.value_bytes = static_cast<std::uint32_t>(shape.value_bytes);
+  like.marks = static_cast<std::uint8_t>((shape.has_flags ? kHasFlags : 0) |
+                                         (shape.has_exptime ? kHasExptime : 0) |
+                                         (Record::is_large_value(shape.value_bytes) ? kLarge : 0));
+  Record& record = place(name, like);
+  record.key_bytes = like.key_bytes;
+  record.value_bytes = like.value_bytes;
+  record.marks = like.marks;
+  record.generation = generation_;
+  ++counts_.total_items;
+  return record;
+}
+
+Slot* ItemSpace::add(const Key& key, Record& record) noexcept {
+  note_exptime(record);
+  return index_.insert(key, &record, 0);
+}
+
+void ItemSpace::replace(Slot* slot, Record& record) noexcept {
+  Record* const old = slot->record();
+  note_exptime(record);
+  slot->set_record(&record);
+  if (old->has(kLarge)) {
+    release_chain(old->first_piece());
+  }
+  bury(*old);
+}
+
+void ItemSpace::remove(Slot* slot) noexcept {
+  Record* const record = slot->record();
+  index_.erase(slot);
+  if (record->has(kLarge)) {
+    release_chain(record->first_piece());
+  }
+  bury(*record);
+}
+
+Slot* ItemSpace::grow_by_exptime(const Key& key, Slot* slot, Instant exptime,
+                                 Instant now) noexcept {
+  RecordShape shape = slot->record()->shape();
+  shape.has_exptime = true;
+  const QueueName name = Segment::of(*slot->record()).queue;
+  const std::size_t bytes = Record::total_bytes_of(shape);
+  if (!has_room(name, bytes)) {
+    slot = make_room(name, bytes, now) ? find(key, now) : nullptr;
+    if (slot == nullptr) {
+      return nullptr;
+    }
+  }
+  Record& old = *slot->record();
+  Record& record = append(name, shape);
+  --counts_.total_items;  // The same item in another place.
+  record.set_cas(old.cas());
+  record.used_at = old.used_at;
+  record.marks = static_cast<std::uint8_t>(old.marks | kHasExptime);
+  if (old.has(kHasFlags)) {
+    record.set_client_flags(old.client_flags());
+  }
+  record.set_exptime(exptime);
+  // Key, first piece and value lie behind each other in both.
+  const std::string_view value = old.inline_value();
+  const char* const begin = old.key().data();
+  std::memcpy(record.key_bytes_begin(), begin,
+              static_cast<std::size_t>(value.data() + value.size() - begin));
+  note_exptime(record);
+  slot->set_record(&record);
+  bury(old);
+  return slot;
+}
+
+void ItemSpace::release_chain(Piece* first) noexcept {
+  if (first != nullptr && first->readers > 0) {
+    first->is_orphan = 1;
+    return;
+  }
+  while (first != nullptr) {
+    Piece* const next = first->next;
+    if (void* frame = pieces_.release(first); frame != nullptr) {
+      keep_frame(frame);
+    }
+    first = next;
+  }
+}
+
+void ItemSpace::drop_reader(Piece* first) noexcept {
+  if (--first->readers == 0 && first->is_orphan != 0) {
+    release_chain(first);
+  }
+}
+
+Record& ItemSpace::place(QueueName name, const Record& like) noexcept {
+  SegmentQueue& into = queue(name);
+  Segment& segment = *into.open;
+  const std::size_t bytes = like.total_bytes();
+  KVF_DCHECK(segment.room_bytes() >= bytes);
+  Record& record = *segment.record_at(segment.end_bytes);
+  segment.end_bytes += static_cast<std::uint32_t>(bytes);
+  segment.live_bytes += static_cast<std::uint32_t>(bytes);
+  into.piece_bytes += Record::pieces_of(like.value_bytes) * kPieceTotalBytes;
+  counts_.bytes += like.footprint_bytes();
+  return record;
+}
+
+void ItemSpace::bury(Record& record) noexcept {
+  Segment& segment = Segment::of(record);
+  const std::size_t piece_bytes = Record::pieces_of(record.value_bytes) * kPieceTotalBytes;
+  record.set(kDead);
+  segment.live_bytes -= static_cast<std::uint32_t>(record.total_bytes());
+  queue(segment.queue).piece_bytes -= piece_bytes;
+  counts_.bytes -= record.footprint_bytes();
+  if (segment.is_open) {
+    return;
+  }
+  if (segment.live_bytes == 0) {
+    free_segment(segment);
+  } else {
+    liveness_.update(segment);
+  }
+}
+
+bool ItemSpace::relocate(Slot* slot, QueueName name, unsigned uses) noexcept {
+  Record& old = *slot->record();
+  const std::size_t bytes = old.total_bytes();
+  const Segment* open = queue(name).open;
+  if (open == nullptr || open->room_bytes() < bytes) {
+    void* frame = try_acquire_frame(Purpose::Moving);
+    if (frame == nullptr) {
+      return false;
+    }
+    open_segment(name, frame);
+  }
+  Record& record = place(name, old);
+  std::memcpy(static_cast<void*>(&record), &old, bytes);
+  Segment::of(record).note_exptime(record.exptime());
+  slot->set_record(&record);
+  slot->set_uses(uses);
+  bury(old);
+  return true;
+}
+
+void ItemSpace::open_segment(QueueName name, void* frame) noexcept {
+  SegmentQueue& into = queue(name);
+  close_open_segment(into);
+  into.open = new (frame) Segment(name);
+  into.open->generation = generation_;
+  into.segments.push_back(*into.open);
+  ++into.segment_count;
+}
+
+void ItemSpace::close_open_segment(SegmentQueue& from) noexcept {
+  Segment* const segment = from.open;
+  if (segment == nullptr) {
+    return;
+  }
+  from.open = nullptr;
+  segment->is_open = false;
+  liveness_.add(*segment);
+  if (segment->live_bytes == 0) {
+    free_segment(*segment);
+  }
+}
+
+void ItemSpace::free_segment(Segment& segment) noexcept {
+  SegmentQueue& from = queue(segment.queue);
+  if (crawled_ == &segment) {
+    crawled_ = from.segments.next(segment);
+  }
+  if (from.walked == &segment) {
+    from.walked = nullptr;
+  }
+  LivenessIndex::remove(segment);
+  static_cast<base::ListHook<FifoTag>&>(segment).unlink();
+  --from.segment_count;
+  segment.~Segment();
+  keep_frame(&segment);
+}
+
+void ItemSpace::keep_frame(void* frame) noexcept {
+  free_ = new (frame) FreeFrame{free_};
+  ++free_count_;
+}
+
+void ItemSpace::flush() noexcept {
+  if (++generation_ != 0) {
+    return;
+  }
+  // The numbers are used up: drop everything for real, so that they can begin anew.
+  remove_all();
+  generation_ = 1;
+}
+
+StoreStats ItemSpace::stats() const noexcept {
+  StoreStats stats = counts_;
+  stats.curr_items = index_.size();
+  stats.limit_maxbytes = frames_max_ * kFrameBytes;
+  stats.allocated_bytes = frames_held_ * kFrameBytes;
+  stats.index_bytes = index_.frame_count() * kFrameBytes;
+  stats.index_buckets = index_.bucket_count();
+  return stats;
+}
+
+void ItemSpace::reset_counters() noexcept {
+  const std::uint64_t bytes = counts_.bytes;
+  counts_ = StoreStats{};
+  counts_.bytes = bytes;
+}
+
+}  // namespace kvferry::store

@@ -1,0 +1,289 @@
+#include "store/shard.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "store/new_record.h"
+
+namespace kvferry::store {
+
+namespace {
+
+/// Inserts 4 bytes for an exptime behind the client flags; the record's length must have room for
+/// them.
+void insert_exptime(Record& record) noexcept {
+  char* const at = record.key_bytes_begin();
+  const char* const end = record.inline_value().data() + record.inline_value().size();
+  std::memmove(at + sizeof(std::uint32_t), at, static_cast<std::size_t>(end - at));
+  record.set(kHasExptime);
+}
+
+}  // namespace
+
+Shard::Shard(FramePool& frames, const ShardOptions& options)
+    : space_(frames, options.frames_max, options.is_evicting),
+      cas_next_(options.cas_first),
+      cas_step_(options.cas_step) {}
+
+void Shard::on_time(Instant now) {
+  if (flush_at_ != kNever && flush_at_ <= now) [[unlikely]] {
+    flush_at_ = kNever;
+    space_.flush();
+  }
+}
+
+Slot* Shard::find(const Key& key, Instant now, Miss& miss) {
+  Slot* const slot = space_.index().find(key);
+  if (slot == nullptr) {
+    miss = Miss::Absent;
+    return nullptr;
+  }
+  const Record& record = *slot->record();
+  if (space_.is_flushed(record)) [[unlikely]] {
+    miss = Miss::Flushed;
+  } else if (space_.is_expired(record, now)) [[unlikely]] {
+    miss = Miss::Expired;
+  } else {
+    return slot;
+  }
+  space_.remove_if_gone(slot, now);
+  return nullptr;
+}
+
+std::uint64_t Shard::cas_or_next(std::uint64_t wanted) {
+  if (wanted != 0) {
+    return cas_step_ == 0 ? 0 : wanted;
+  }
+  const std::uint64_t cas = cas_next_;
+  cas_next_ += cas_step_;
+  return cas;
+}
+
+void Shard::use(Slot* slot, Instant now) {
+  slot->add_use();
+  slot->record()->used_at = now.get();
+}
+
+ItemView Shard::view_of(const Record& record, Instant now) {
+  const std::uint32_t used_at = record.used_at;
+  return ItemView{
+      .key = record.key(),
+      .value = record.inline_value(),
+      .cas = record.cas(),
+      .value_bytes = record.value_bytes,
+      .client_flags = record.client_flags(),
+      .idle_seconds = now.get() > used_at ? now.get() - used_at : 0,
+      .exptime = record.exptime(),
+      .exptime_before = record.exptime(),
+      .is_large = record.has(kLarge),
+      .was_fetched = record.has(kFetched),
+      .is_base64_key = record.has(kBase64Key),
+      .is_stale = record.has(kStale),
+      .was_won = record.has(kWon),
+      .footprint_bytes = static_cast<std::uint32_t>(record.footprint_bytes()),
+      .shard = this,
+      .pieces = record.has(kLarge) ? record.first_piece() : nullptr,
+  };
+}
+
+ReadResult Shard::read(const Key& key, const ReadOptions& options, Instant now, ItemVisitor visit) {
+  const ShardGuard guard(lock_);
+  on_time(now);
+  ReadResult result;
+  Slot* slot = find(key, now, result.miss);
+  bool has_won = false;
+  if (slot != nullptr) {
+    result.status = ReadStatus::Hit;
+  } else if (options.vivify.has_value()) {
+    slot =
+        put(key, nullptr,
+            NewRecord{.exptime = *options.vivify,
+                      .cas = cas_or_next(options.vivify_cas),
+                      .marks = options.is_base64_key ? std::uint8_t{kBase64Key} : std::uint8_t{0}},
+            now);
+    result.status = slot != nullptr ? ReadStatus::Created : ReadStatus::NoMemory;
+    has_won = true;
+  }
+  if (slot == nullptr) {
+    return result;
+  }
+
+  const Instant exptime_before = slot->record()->exptime();
+  if (options.exptime.has_value() && result.status == ReadStatus::Hit) {
+    slot = give_exptime(key, slot, *options.exptime, now);
+    if (slot == nullptr) {
+      return ReadResult{.status = ReadStatus::NoMemory};
+    }
+  }
+  Record& record = *slot->record();
+  ItemView view = view_of(record, now);
+  view.exptime_before = exptime_before;
+  if (options.is_leasing) {
+    const Instant compared = options.recache_sees_exptime ? view.exptime : exptime_before;
+    const bool is_due = options.recache_below.has_value() && compared != kNever &&
+                        compared < *options.recache_below && result.status == ReadStatus::Hit;
+    view.has_won = has_won || (!view.was_won && (is_due || view.is_stale));
+    if (view.has_won) {
+      record.set(kWon);
+    }
+  }
+  if (visit) {
+    visit(view);
+  }
+  if (options.is_use) {
+    record.set(kFetched);
+    use(slot, now);
+  }
+  return result;
+}
+
+TouchStatus Shard::touch(const Key& key, Instant exptime, Instant now) {
+  const ReadResult result = read(key, ReadOptions{.exptime = exptime}, now, ItemVisitor{});
+  switch (result.status) {
+    case ReadStatus::Miss:
+      return TouchStatus::NotFound;
+    case ReadStatus::NoMemory:
+      return TouchStatus::NoMemory;
+    case ReadStatus::Hit:
+    case ReadStatus::Created:
+      break;
+  }
+  return TouchStatus::Done;
+}
+
+Slot* Shard::give_exptime(const Key& key, Slot* slot, Instant exptime, Instant now) {
+  Record& record = *slot->record();
+  if (!record.has(kHasExptime)) {
+    if (exptime == kNever) {
+      return slot;
+    }
+    RecordShape shape = record.shape();
+    shape.has_exptime = true;
+    if (Record::total_bytes_of(shape) != record.total_bytes()) {
+      return space_.grow_by_exptime(key, slot, exptime, now);
+    }
+    insert_exptime(record);
+  }
+  record.set_exptime(exptime);
+  ItemSpace::note_exptime(record);
+  return slot;
+}
+
+DeleteResult Shard::remove(const Key& key, const DeleteOptions& options, Instant now) {
+  const ShardGuard guard(lock_);
+  on_time(now);
+  Miss miss{};
+  Slot* slot = find(key, now, miss);
+  if (slot == nullptr) {
+    return DeleteResult{};
+  }
+  const Record& old = *slot->record();
+  const bool is_base64_key = old.has(kBase64Key);
+  if (options.has_compare_cas && old.cas() != options.compare_cas) {
+    return DeleteResult{.status = DeleteStatus::Exists, .is_base64_key = is_base64_key};
+  }
+  if (!options.is_clearing && !options.is_invalidation) {
+    space_.remove(slot);
+    return DeleteResult{.status = DeleteStatus::Done, .is_base64_key = is_base64_key};
+  }
+
+  if (options.is_clearing) {
+    const bool keeps_cas = options.new_cas == 0;
+    slot = put(key, slot,
+               NewRecord{.client_flags = options.client_flags,
+                         .exptime = options.exptime.value_or(kNever),
+                         .cas = keeps_cas ? old.cas() : cas_or_next(options.new_cas),
+                         .marks = static_cast<std::uint8_t>(old.marks & kBase64Key)},
+               now);
+  } else if (options.exptime.has_value()) {
+    slot = give_exptime(key, slot, *options.exptime, now);
+  }
+  if (slot == nullptr) {
+    return DeleteResult{.status = DeleteStatus::NoMemory, .is_base64_key = is_base64_key};
+  }
+  if (options.is_invalidation) {
+    Record& record = *slot->record();
+    record.set(kStale);
+    record.clear(kWon);
+    record.set_cas(cas_or_next(options.new_cas));
+  }
+  return DeleteResult{.status = DeleteStatus::Done, .is_base64_key = is_base64_key};
+}
+
+Piece* Shard::acquire_pieces(std::size_t count, Instant now) {
+  const ShardGuard guard(lock_);
+  Piece* chain = nullptr;
+  for (std::size_t i = 0; i < count; ++i) {
+    Piece* const piece = space_.acquire_piece(now);
+    if (piece == nullptr) {
+      space_.release_chain(chain);
+      return nullptr;
+    }
+    piece->next = chain;
+    chain = piece;
+  }
+  return chain;
+}
+
+void Shard::release_pieces(Piece* first) {
+  const ShardGuard guard(lock_);
+  space_.release_chain(first);
+}
+
+void Shard::drop_reader(Piece* first) {
+  const ShardGuard guard(lock_);
+  space_.drop_reader(first);
+}
+
+ItemRef Shard::pin(Shard& shard, Piece* first) noexcept {
+  ++first->readers;
+  return ItemRef(shard, first);
+}
+
+ItemRef ItemView::pin() const noexcept {
+  KVF_CHECK(is_large);
+  return Shard::pin(*shard, pieces);
+}
+
+void ItemRef::release() noexcept {
+  if (first_ != nullptr) {
+    shard_->drop_reader(first_);
+    shard_ = nullptr;
+    first_ = at_ = nullptr;
+  }
+}
+
+void Shard::flush(Instant when, Instant now) {
+  const ShardGuard guard(lock_);
+  on_time(now);
+  flush_at_ = when == kNever ? kLongAgo : when;
+  on_time(now);
+}
+
+void Shard::maintain(Instant now) {
+  const ShardGuard guard(lock_);
+  on_time(now);
+  space_.maintain(now);
+}
+
+void Shard::set_frames_max(std::size_t frames_max) {
+  const ShardGuard guard(lock_);
+  space_.set_frames_max(frames_max);
+}
+
+std::size_t Shard::frames_max() {
+  const ShardGuard guard(lock_);
+  return space_.frames_max();
+}
+
+StoreStats Shard::stats() {
+  const ShardGuard guard(lock_);
+  return space_.stats();
+}
+
+void Shard::reset_counters() {
+  const ShardGuard guard(lock_);
+  space_.reset_counters();
+}
+
+}  // namespace kvferry::store
