@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "net/epoll_engine.h"
-#include "net/socket.h"
+#include "net/uring_engine.h"
 
 namespace kvferry::net {
 namespace {
@@ -26,8 +26,18 @@ constexpr base::Millis kLingerInterval{500};
 
 base::Result<std::unique_ptr<Loop>> Loop::open(const LoopOptions& options,
                                                base::MemoryBudget& budget) {
-  static_cast<void>(options);
-  return EpollEngine::open(budget);
+  if (options.io == Io::Epoll) {
+    return EpollEngine::open(budget);
+  }
+  auto uring = UringEngine::open(options, budget);
+  if (uring.has_value() || options.io == Io::Uring) {
+    return uring;
+  }
+  auto epoll = EpollEngine::open(budget);
+  if (epoll.has_value()) {
+    (*epoll)->fallback_reason_ = uring.error().text();
+  }
+  return epoll;
 }
 
 Loop::Loop(base::MemoryBudget& budget, int wake_fd)
@@ -194,6 +204,20 @@ void Loop::abandon_all() noexcept {
         abandon(*stream);
       }
       stream->mark_dirty();
+    }
+  }
+}
+
+void Loop::free_all_hulls() noexcept {
+  flush_queue_.head = nullptr;
+  for (StreamList* list : {&streams_, lingering_.data(), &lingering_[1]}) {
+    while (Stream* stream = list->front()) {
+      if (stream->fd_ >= 0) {
+        ::close(std::exchange(stream->fd_, -1));
+      }
+      stream->ops_ = 0;
+      stream->is_dirty_ = false;
+      free_stream(*stream);
     }
   }
 }

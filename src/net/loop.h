@@ -225,6 +225,8 @@ class Loop {
   /// Closes all hulls, for the end of an engine.
   void abandon_all() noexcept;
   void flush_all();
+  /// Frees hulls that the kernel will never be done with.
+  void free_all_hulls() noexcept;
 
  private:
   friend struct StreamDeleter;

@@ -151,6 +151,7 @@ class Stream : private base::ListHook<StreamTag> {
   bool is_registered_ = false;  // epoll: in the epoll set.
   bool is_quiet_ = false;       // io_uring: the send in flight completes silently.
   bool is_cancelling_ = false;  // io_uring: the receive was asked to stop.
+  bool is_abandoned_ = false;   // io_uring: Closed, and all was asked to stop.
 };
 
 static_assert(sizeof(Stream) <= 192, "10,000 idle clients have to stay small");

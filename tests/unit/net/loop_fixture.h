@@ -27,6 +27,9 @@ inline void PrintTo(const Engine& engine, std::ostream* out) {
 
 inline const Engine kEngines[] = {
     {"epoll", Io::Epoll},
+    {"uring", Io::Uring},
+    {"uring_loud", Io::Uring, kUringQuietSend},
+    {"uring_old", Io::Uring, kUringAllOptional},
 };
 inline std::string engine_name_of(const testing::TestParamInfo<Engine>& info) {
   return info.param.name;
