@@ -38,14 +38,14 @@ bool read_value_header(std::string_view line, ValueHeader& header) noexcept {
   if (line.starts_with(kValueWord)) {
     TokenWalker words(line.substr(kValueWord.size()));
     header.key = words.next();
-    words.next();  // Client flags.
-    length = words.next();
+    words.next_short();  // Client flags.
+    length = words.next_short();
     if (header.key.empty()) {
       return false;
     }
   } else if (line.starts_with(kMetaValueWord)) {
     TokenWalker words(line.substr(kMetaValueWord.size()));
-    length = words.next();
+    length = words.next_short();
   }
   return read_value_length(length, kValueBytesMax, header.value_bytes);
 }

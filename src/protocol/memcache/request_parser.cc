@@ -83,7 +83,7 @@ void take_key(TokenWalker& words, Head& head) {
 /// for such a value; an unreadable one outranks what was found wrong before, since then there is
 /// nothing to skip.
 void take_length(TokenWalker& words, Head& head) {
-  head.has_length = read_value_length(words.next(), kValueBytesMax, head.request.value_bytes);
+  head.has_length = read_value_length(words.next_short(), kValueBytesMax, head.request.value_bytes);
   if (!head.has_length) {
     head.error = RequestError::BadLine;
   }
@@ -91,8 +91,8 @@ void take_length(TokenWalker& words, Head& head) {
 
 void read_storage(TokenWalker words, Head& head) {
   take_key(words, head);
-  words.next();  // Client flags.
-  words.next();  // Exptime.
+  words.next_short();  // Client flags.
+  words.next_short();  // Exptime.
   take_length(words, head);
   head.request.noreply = ends_in_noreply(words.rest());
 }

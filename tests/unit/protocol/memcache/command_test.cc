@@ -43,6 +43,16 @@ TEST(TokenWalker, YieldsWordsBetweenAnyNumberOfBlanks) {
   EXPECT_EQ(TokenWalker("").next(), "");
 }
 
+TEST(TokenWalker, YieldsTheSameWordsByEitherSearch) {
+  const std::string_view text = "  a bb   12345678901234567890\tx  c ";
+  TokenWalker one(text);
+  TokenWalker other(text);
+  for (int count = 0; count < 5; ++count) {
+    EXPECT_EQ(one.next(), other.next_short());
+    EXPECT_EQ(one.rest(), other.rest());
+  }
+}
+
 TEST(TokenWalker, FindsAWordByItsIndex) {
   EXPECT_EQ(token_at("get a  b", 0), "get");
   EXPECT_EQ(token_at("get a  b", 2), "b");
