@@ -39,7 +39,7 @@ class Load:
 
     def finish(self, seconds: float = 60) -> dict:
         output, errors = self.child.communicate(timeout=seconds)
-        assert self.child.returncode == 0, "load ended with %d: %s%s" % (self.child.returncode, errors, output[-1500:])
+        assert self.child.returncode == 0, "load ended with %d: %s%s" % (self.child.returncode, errors, output[:1500])
         return json.loads(output.splitlines()[-1])
 
     def kill(self):

@@ -133,9 +133,9 @@ def test_bytes_that_nobody_asked_for_do_not_answer_the_next_request(kvferry, fak
     def serve(connection):
         while True:
             request = connection.read_request()
-            connection.send(answer_get(request))
-            if b"trigger" in request:
-                connection.send(b"VALUE next 0 5\r\nwrong\r\nEND\r\n")
+            # In one piece, so that it is there before the next request can be written.
+            unasked = b"VALUE next 0 5\r\nwrong\r\nEND\r\n" if b"trigger" in request else b""
+            connection.send(answer_get(request) + unasked)
 
     backend = fake_backend(serve)
     proxy = start(kvferry, backend)

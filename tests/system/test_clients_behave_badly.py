@@ -138,12 +138,12 @@ def _tries(action) -> bool:
 
 
 def test_a_pipeline_larger_than_any_buffer(proxy):
-    """The client writes 20 MB of small requests and reads only then."""
+    """The client writes 100,000 requests and reads as slowly as it writes."""
     with Wire(proxy.port(), seconds=20) as client:
         client.ask(storage("set", "p", b"y" * 10), b"STORED\r\n")
         one = value_reply("p", b"y" * 10) + b"END\r\n"
-        total = 300_000
-        sent, received = 0, 0
+        total = 100_000
+        sent = 0
         client.socket.setblocking(False)
         request = memoryview(b"get p\r\n" * total)
         data = bytearray()
@@ -157,8 +157,7 @@ def test_a_pipeline_larger_than_any_buffer(proxy):
                 data += client.socket.recv(1 << 20)
             except BlockingIOError:
                 time.sleep(0.0005)
-            received = len(data)
-        assert received == total * len(one)
+        assert len(data) == total * len(one)
         assert bytes(data) == one * total
 
 
