@@ -18,6 +18,9 @@ inline constexpr std::array<std::string_view, 2> kOnDownWords = {"keep", "rehash
 inline constexpr std::array<std::string_view, 3> kOnPartialWords = {"error", "element", "null"};
 inline constexpr std::array<std::string_view, 2> kErrorStyleWords = {"kvferry", "twemproxy"};
 inline constexpr std::array<std::string_view, 3> kProtocolWords = {"memcache", "redis", "store"};
+inline constexpr std::array<std::string_view, 4> kLaterProtocolWords = {
+    "redis_cluster", "redis_sentinel", "ring", "auto"};
+inline constexpr std::array<std::string_view, 1> kLaterOnDownWords = {"next"};
 inline constexpr std::array<std::string_view, 3> kDialectWords = {"nutcracker", "dynomite",
                                                                   "kvferry"};
 inline constexpr std::array<std::string_view, 3> kIoWords = {"auto", "uring", "epoll"};

@@ -48,7 +48,8 @@ struct KeyInfo {
   std::string_view hint{};                     // Shown with errors about the value.
   std::string_view doc{};                      // Sentences for docs/configuration.md.
   Origin origin = Origin::Kvferry;
-  std::span<const std::string_view> choices = {};  // Of an Enum.
+  std::span<const std::string_view> choices = {};        // Of an Enum.
+  std::span<const std::string_view> later_choices = {};  // Known, and not available yet.
 };
 
 /// A value that passed the checks of its KeyInfo.

@@ -1,18 +1,17 @@
 #include "config/loader.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
-#include <memory>
 #include <system_error>
 
 #include "base/result.h"
 #include "config/key_table.h"
 #include "config/pool_reader.h"
 #include "config/rules.h"
+#include "config/secret.h"
 #include "config/source.h"
+#include "config/text_file.h"
 #include "config/yaml_tree.h"
 
 namespace kvferry::config {
@@ -48,6 +47,17 @@ class Loading {
     state_.problems.add(std::move(problem));
   }
 
+  /// W40. Looks at the files that hold secrets, so load_text() leaves it out.
+  void warn_of_exposed_secrets() {
+    if (model_.process.admin) {
+      warn_if_exposed(model_.process.admin->token, "", "token",
+                      state_.process_keys_seen["admin.token"]);
+    }
+    for (const PoolConfig& pool : model_.pools) {
+      warn_if_exposed(pool.redis_auth, pool.name, "redis_auth", pool.where);
+    }
+  }
+
   Loaded finish() {
     Loaded loaded;
     if (!state_.problems.has_errors()) {
@@ -58,11 +68,29 @@ class Loading {
   }
 
  private:
+  void warn_if_exposed(const Secret& secret, const std::string& pool, std::string_view key,
+                       const Position& where) {
+    if (!is_exposed(secret)) {
+      return;
+    }
+    Problem problem;
+    problem.severity = Severity::Warning;
+    problem.code = "W40";
+    problem.where = where;
+    problem.pool = pool;
+    problem.key = std::string(key);
+    problem.message = fmt::format("others may read the secret in '{}'", secret.text);
+    problem.hint = fmt::format("chmod 600 {}", secret.text);
+    state_.problems.add(std::move(problem));
+  }
+
   /// The value of a secret may continue on lines that do not name its key.
   static void hide_long_secrets(const Tree& tree, Source& source) {
     for (const Node& node : tree.nodes()) {
       for (const Node::Entry& entry : node.entries) {
-        if (is_secret_key(entry.key->text) && entry.value->end.line > entry.key->start.line) {
+        // A pool may be called "users"; secrets are never mappings.
+        if (is_secret_key(entry.key->text) && !entry.value->is_mapping() &&
+            entry.value->end.line > entry.key->start.line) {
           source.hide_lines(entry.key->start.line + 1, entry.value->end.line);
         }
       }
@@ -163,25 +191,6 @@ class Loading {
   Model model_;
 };
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { (void)std::fclose(file); }
-};
-
-base::Result<std::string> read_file(const std::string& path) {
-  const std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rbe"));
-  if (!file) {
-    return base::Error::from_errno(fmt::format("cannot read '{}'", path), errno);
-  }
-  // One byte more than is allowed, so that the reader can tell and refuse it.
-  std::string text(kFileBytesMax + 1, '\0');
-  const std::size_t size = std::fread(text.data(), 1, text.size(), file.get());
-  if (std::ferror(file.get()) != 0) {
-    return base::Error::from_errno(fmt::format("cannot read '{}'", path), errno);
-  }
-  text.resize(size);
-  return text;
-}
-
 /// The *.yml files of a directory, sorted; the path itself for anything else.
 std::vector<std::string> expand(const std::string& path) {
   std::error_code error;
@@ -234,7 +243,8 @@ Loaded load(const std::vector<std::string>& paths, const LoadOptions& options) {
       loading.fail_file(path, fmt::format("no file in directory '{}' ends with .yml", path));
     }
     for (const std::string& file : expanded) {
-      base::Result<std::string> text = read_file(file);
+      // One byte more than is allowed, so that the reader can tell and refuse it.
+      base::Result<std::string> text = read_text_file(file, kFileBytesMax + 1);
       files.push_back(file);
       if (text) {
         loading.read({file, std::move(*text)});
@@ -243,6 +253,7 @@ Loaded load(const std::vector<std::string>& paths, const LoadOptions& options) {
       }
     }
   }
+  loading.warn_of_exposed_secrets();
   Loaded loaded = loading.finish();
   loaded.files = std::move(files);
   return loaded;

@@ -30,10 +30,10 @@ bool operator==(const ListenerOptions& left, const ListenerOptions& right) {
 }
 
 bool operator==(const PoolConfig& left, const PoolConfig& right) {
-  return std::tie(left.name, left.dialect, left.protocol, left.listeners, left.client_idle_timeout,
+  return std::tie(left.name, left.protocol, left.listeners, left.client_idle_timeout,
                   left.redis_auth, left.redis_db) ==
-             std::tie(right.name, right.dialect, right.protocol, right.listeners,
-                      right.client_idle_timeout, right.redis_auth, right.redis_db) &&
+             std::tie(right.name, right.protocol, right.listeners, right.client_idle_timeout,
+                      right.redis_auth, right.redis_db) &&
          without_positions(left.options) == without_positions(right.options);
 }
 

@@ -76,7 +76,7 @@ struct PoolConfig {
 
   bool is_redis() const noexcept { return protocol == PoolProtocol::Redis; }
 
-  /// Leaves positions out, those of servers included.
+  /// Leaves positions out, those of servers included, and the dialect, which has done its work.
   friend bool operator==(const PoolConfig& left, const PoolConfig& right);
 };
 

@@ -24,7 +24,8 @@ struct ListenerDraft {
 struct PoolDraft {
   PoolConfig config;
   const Node* name_node = nullptr;
-  const Node* node = nullptr;  // The mapping of the pool.
+  const Node* node = nullptr;     // The mapping of the pool.
+  std::size_t errors_before = 0;  // Errors reported when the pool began.
   std::vector<ListenerDraft> listeners;
   std::vector<const Node*> server_nodes;  // One per entry of config.options.servers.
   std::uint32_t backlog = 512;            // For listeners that have none of their own.

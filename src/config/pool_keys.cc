@@ -202,7 +202,8 @@ constexpr Key<Pool> kOurKeys[] = {
       .doc = "memcache: a pool of memcached servers. store: the embedded store answers, and there "
              "are no servers. redis is read by `kvferry explain` only, until Redis pools are "
              "available.",
-      .choices = kProtocolWords},
+      .choices = kProtocolWords,
+      .later_choices = kLaterProtocolWords},
      [](Pool& pool, const Value& value, Reader&) {
        pool.protocol = static_cast<PoolProtocol>(value.choice);
      }},
@@ -248,7 +249,8 @@ constexpr Key<Pool> kOurKeys[] = {
       .doc =
           "What happens to the keys of a server that is down. keep: their requests fail. rehash: "
           "the servers that are left share them.",
-      .choices = kOnDownWords},
+      .choices = kOnDownWords,
+      .later_choices = kLaterOnDownWords},
      [](Pool& pool, const Value& value, Reader&) {
        pool.on_down = static_cast<pool::OnDown>(value.choice);
      }},

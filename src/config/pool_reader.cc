@@ -132,6 +132,7 @@ std::optional<PoolDraft> read_pool(const Node& name_node, const Node& node, Read
   PoolDraft pool;
   pool.name_node = &name_node;
   pool.node = &node;
+  pool.errors_before = reader.error_count();
   pool.config.name = name_node.text;
   pool.config.where = reader.position(name_node);
   pool.config.dialect = choice.dialect;

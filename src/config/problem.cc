@@ -15,16 +15,6 @@ namespace {
 /// Longest part of a source line that is shown; a generated file may have one line of a megabyte.
 constexpr std::size_t kShownBytesMax = 200;
 
-/// Control bytes would act on the terminal of whoever reads the message.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char byte : text.substr(0, kShownBytesMax)) {
-    const bool is_control = (static_cast<unsigned char>(byte) < 0x20) || byte == 0x7f;
-    out.push_back(is_control ? ' ' : byte);
-  }
-  return out;
-}
-
 /// Number of characters of UTF-8 text: every byte but the continuation ones.
 std::size_t character_count(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
@@ -39,7 +29,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string marked_line(const Problem& problem) {
-  const std::string line = printable(problem.source_line);
+  const std::string line = printable(problem.source_line, kShownBytesMax);
   const std::size_t line_length = character_count(line);
   const std::size_t before = problem.where.column == 0 ? 0 : problem.where.column - 1;
   std::string out = fmt::format("{:5} | {}\n", problem.where.line, line);
@@ -52,6 +42,26 @@ std::string marked_line(const Problem& problem) {
 }
 
 }  // namespace
+
+std::string printable(std::string_view text, std::size_t bytes_max) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t size = base::utf8_character_bytes(text);
+    const std::size_t step = std::max<std::size_t>(size, 1);
+    if (out.size() + step > bytes_max) {
+      break;
+    }
+    const bool is_control = static_cast<unsigned char>(text.front()) < 0x20 || text.front() == 0x7f;
+    if (size == 0 || is_control) {
+      // Control bytes would act on the terminal of whoever reads the message.
+      out.push_back(is_control ? ' ' : '?');
+    } else {
+      out.append(text, 0, size);
+    }
+    text.remove_prefix(step);
+  }
+  return out;
+}
 
 std::string_view to_string(Severity severity) noexcept {
   switch (severity) {
@@ -79,8 +89,8 @@ std::string headline(const Problem& problem) {
   if (!problem.pool.empty() && !problem.message.starts_with("pool '")) {
     pool = fmt::format("pool '{}': ", problem.pool);
   }
-  return fmt::format("{}: {}: {}{}", printable(place), to_string(problem.severity), pool,
-                     problem.message);
+  return fmt::format("{}: {}: {}{}", printable(place, kShownBytesMax), to_string(problem.severity),
+                     pool, problem.message);
 }
 
 std::string to_text(const Problem& problem) {

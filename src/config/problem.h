@@ -45,6 +45,10 @@ struct Problem {
   std::string source_line;  // Empty when there is no line to show.
 };
 
+/// `text` as it may be shown: control bytes as blanks, bytes that are not UTF-8 as question marks,
+/// cut after `bytes_max` bytes without breaking a character.
+std::string printable(std::string_view text, std::size_t bytes_max);
+
 /// The one-line form: "a.yml:7:12: error: pool 'beta': ...".
 std::string headline(const Problem& problem);
 
@@ -61,6 +65,7 @@ class ProblemList {
   void add(Problem problem);
 
   bool has_errors() const noexcept { return error_count_ != 0; }
+  std::size_t error_count() const noexcept { return error_count_; }
   bool is_full() const noexcept { return error_count_ >= kErrorsMax; }
 
   /// Hands everything over, ordered by file (in order of first appearance), line and column.

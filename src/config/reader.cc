@@ -15,11 +15,8 @@ namespace {
 constexpr std::size_t kFoundBytesMax = 80;
 
 std::string found(std::string_view text) {
-  std::string out;
-  for (const char byte : text.substr(0, kFoundBytesMax)) {
-    out.push_back(static_cast<unsigned char>(byte) < 0x20 ? ' ' : byte);
-  }
-  return text.size() > kFoundBytesMax ? out + "..." : out;
+  const std::string out = printable(text, kFoundBytesMax);
+  return out.size() < text.size() ? out + "..." : out;
 }
 
 std::string expectation(const KeyInfo& info) {
@@ -96,8 +93,9 @@ void Reader::fail(const Node& node, std::string_view code, std::string_view key,
   note(Severity::Error, node, code, key, std::move(message), hint);
 }
 
-void Reader::note(Severity severity, const Node& node, std::string_view code, std::string_view key,
-                  std::string message, std::string_view hint) {
+Problem Reader::make_problem(Severity severity, const Node& node, std::string_view code,
+                             std::string_view key, std::string message,
+                             std::string_view hint) const {
   Problem problem;
   problem.severity = severity;
   problem.code = std::string(code);
@@ -108,7 +106,12 @@ void Reader::note(Severity severity, const Node& node, std::string_view code, st
   problem.message = std::move(message);
   problem.hint = std::string(hint);
   problem.source_line = source_.line(node.start.line);
-  state_.problems.add(std::move(problem));
+  return problem;
+}
+
+void Reader::note(Severity severity, const Node& node, std::string_view code, std::string_view key,
+                  std::string message, std::string_view hint) {
+  state_.problems.add(make_problem(severity, node, code, key, std::move(message), hint));
 }
 
 void Reader::note_once(Severity severity, const Node& node, std::string_view code,
@@ -179,8 +182,13 @@ void Reader::fail_unknown(const Node& key, std::span<const KeyInfo* const> infos
   }
   const std::string_view near = suggest(key.text, names);
   if (!near.empty()) {
-    fail(key, "E-unknown", key.text,
-         fmt::format("unknown key '{}'; did you mean '{}'?", found(key.text), near));
+    Problem problem = make_problem(
+        Severity::Error, key, "E-unknown", key.text,
+        fmt::format("unknown key '{}'; did you mean '{}'?", found(key.text), near), {});
+    if (is_secret_key(near)) {
+      problem.source_line = "***";  // A misspelt name does not make the password public.
+    }
+    state_.problems.add(std::move(problem));
     return;
   }
   std::sort(names.begin(), names.end());
@@ -344,6 +352,13 @@ bool Reader::convert_enum(const KeyInfo& info, Value& value) {
   if (choice != info.choices.end()) {
     value.choice = static_cast<std::size_t>(choice - info.choices.begin());
     return true;
+  }
+  if (std::find(info.later_choices.begin(), info.later_choices.end(), value.text) !=
+      info.later_choices.end()) {
+    fail_value(value, "E-unsupported",
+               fmt::format("'{}: {}' is not available yet in this version; it may be one of {}",
+                           info.name, value.text, join(info.choices)));
+    return false;
   }
   const std::string_view near = suggest(value.text, info.choices);
   const std::string question = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);

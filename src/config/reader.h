@@ -53,6 +53,7 @@ class Reader {
   Dialect dialect() const noexcept { return dialect_; }
   const LoadOptions& options() const noexcept { return state_.options; }
   const Source& source() const noexcept { return source_; }
+  std::size_t error_count() const noexcept { return state_.problems.error_count(); }
   bool is_full() const noexcept { return state_.problems.is_full(); }
 
   Position position(const Node& node) const;
@@ -87,6 +88,9 @@ class Reader {
                                   const Node& value_node);
 
  private:
+  Problem make_problem(Severity severity, const Node& node, std::string_view code,
+                       std::string_view key, std::string message, std::string_view hint) const;
+
   using Setter = std::function<void(std::size_t index, const Value& value)>;
 
   void read_entries(const Node& node, std::span<const KeyInfo* const> infos,

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "config/scalar.h"
 #include "pool/placement.h"
 #include "pool/server_label.h"
 
@@ -147,7 +146,7 @@ std::string shares_text(const std::vector<pool::ServerOptions>& servers,
   std::string out;
   for (std::size_t index = 0; index < shares.size() && index < kSharesShownMax; ++index) {
     out +=
-        fmt::format("{}{} {:.1f} % (weight asks for {:.1f} %)", out.empty() ? "" : ", ",
+        fmt::format("{}{} {:.2f} % (weight asks for {:.2f} %)", out.empty() ? "" : ", ",
                     servers[index].label, shares[index].actual * 100, shares[index].expected * 100);
   }
   if (shares.size() > kSharesShownMax) {
@@ -189,10 +188,7 @@ void check_spread(const PoolDraft& pool, Reader& reader) {
 }
 
 void note_missing_timeout(const PoolDraft& pool, Reader& reader) {
-  const Node::Entry* entry = pool.node->find("timeout");
-  // A timeout that was refused is reported already.
-  const bool is_refused = entry != nullptr && parse_millis(entry->value->text, false).value != 0;
-  if (pool.config.options.timeout || is_refused || pool.config.protocol == PoolProtocol::Store) {
+  if (pool.config.options.timeout || pool.config.protocol == PoolProtocol::Store) {
     return;
   }
   reader.note(Severity::Notice, key_or_name(pool, "timeout"), "N02", "timeout",
@@ -221,10 +217,11 @@ void finish_pool(PoolDraft& pool, Reader& reader, TakenNames& taken) {
   check_addresses(pool, reader, taken);
   check_backoff(pool, reader);
   check_jump(pool, reader);
-  if (!reader.is_full()) {
+  // Advice about a pool that is broken would only hide what is broken.
+  if (reader.error_count() == pool.errors_before) {
     check_spread(pool, reader);
+    note_missing_timeout(pool, reader);
   }
-  note_missing_timeout(pool, reader);
   settle_listeners(pool, reader);
 }
 

@@ -36,6 +36,20 @@ std::size_t secret_value_start(std::string_view line, std::string_view word) {
   return std::string_view::npos;
 }
 
+/// Where the first secret value of `line` begins, or npos.
+std::size_t first_secret(std::string_view line) {
+  std::size_t start = std::string_view::npos;
+  for (const std::string_view key : kSecretKeys) {
+    start = std::min(start, secret_value_start(line, key));
+  }
+  return start;
+}
+
+/// Leading blanks; npos for a line without anything else.
+std::size_t indent_of(std::string_view line) {
+  return line.find_first_not_of(" \t");
+}
+
 }  // namespace
 
 bool is_secret_key(std::string_view key) noexcept {
@@ -68,15 +82,28 @@ std::string Source::line(std::uint32_t number) const {
       return "***";
     }
   }
-  std::string_view shown = raw_line(number);
-  std::size_t cut = std::string_view::npos;
-  for (const std::string_view key : kSecretKeys) {
-    cut = std::min(cut, secret_value_start(shown, key));
+  if (continues_secret(number)) {
+    return "***";
   }
+  const std::string_view shown = raw_line(number);
+  const std::size_t cut = first_secret(shown);
   if (cut == std::string_view::npos) {
     return std::string(shown);
   }
   return std::string(shown.substr(0, cut)) + "***";
+}
+
+/// True when the nearest line above that is indented less begins a secret. Needed for files with
+/// syntax errors; for others hide_lines() was told.
+bool Source::continues_secret(std::uint32_t number) const {
+  const std::size_t indent = indent_of(raw_line(number));
+  for (std::uint32_t above = number; indent != std::string_view::npos && above > 1;) {
+    const std::string_view line = raw_line(--above);
+    if (indent_of(line) < indent) {
+      return first_secret(line) != std::string_view::npos;
+    }
+  }
+  return false;
 }
 
 std::uint32_t Source::line_of(std::size_t offset) const {

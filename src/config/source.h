@@ -28,6 +28,8 @@ class Source {
   void hide_lines(std::uint32_t first, std::uint32_t last);
 
  private:
+  bool continues_secret(std::uint32_t number) const;
+
   struct Span {
     std::uint32_t first = 0;
     std::uint32_t last = 0;

@@ -40,9 +40,15 @@ std::size_t edit_distance(std::string_view left, std::string_view right) {
 std::string_view suggest(std::string_view text, std::span<const std::string_view> words) {
   std::string_view best;
   std::size_t best_distance = kSuggestDistanceMax + 1;
+  // Of equally near words the one of the same length: people replace more than they forget.
+  const auto is_better = [&](std::string_view word, std::size_t distance) {
+    return distance < best_distance ||
+           (distance == best_distance && word.size() == text.size() && best.size() != text.size());
+  };
   for (const std::string_view word : words) {
     const std::size_t distance = edit_distance(text, word);
-    if (distance < best_distance && 2 * distance < word.size()) {
+    if (distance <= kSuggestDistanceMax && 2 * distance < word.size() &&
+        is_better(word, distance)) {
       best = word;
       best_distance = distance;
     }

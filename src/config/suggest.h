@@ -16,9 +16,9 @@ inline constexpr std::size_t kSuggestDistanceMax = 2;
 /// most kSuggestDistanceMax + 1.
 std::size_t edit_distance(std::string_view left, std::string_view right);
 
-/// The nearest of `words` within kSuggestDistanceMax of `text`, the first of equals; empty when
-/// there is none. A word must also share more than half of its characters, or every short word
-/// would be near.
+/// The nearest of `words` within kSuggestDistanceMax of `text`; of equals one of the same length,
+/// else the first; empty when there is none. A word must also share more than half of its
+/// characters, or every short word would be near.
 std::string_view suggest(std::string_view text, std::span<const std::string_view> words);
 
 }  // namespace kvferry::config

@@ -1,0 +1,246 @@
+#include "config/show.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <span>
+#include <string_view>
+
+#include "config/choices.h"
+#include "config/key_table.h"
+#include "config/scalar.h"
+
+namespace kvferry::config {
+namespace {
+
+bool is_plain(char byte) {
+  constexpr std::string_view kOthers = "_./-:";
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9') || kOthers.find(byte) != std::string_view::npos;
+}
+
+/// `text` as a YAML scalar: bare when every parser reads it as it stands, else in quotes.
+std::string scalar(std::string_view text) {
+  const bool is_bare = !text.empty() && std::all_of(text.begin(), text.end(), is_plain) &&
+                       text.front() != '-' && text.front() != ':' && text.back() != ':';
+  if (is_bare) {
+    return std::string(text);
+  }
+  std::string out = "\"";
+  for (const char byte : text) {
+    if (byte == '"' || byte == '\\') {
+      out.push_back('\\');
+    }
+    if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    } else {
+      out.push_back(byte);
+    }
+  }
+  out.push_back('"');
+  return out;
+}
+
+std::string_view bool_text(bool flag) {
+  return flag ? "true" : "false";
+}
+
+template <typename Enum, std::size_t Size>
+std::string_view word(const std::array<std::string_view, Size>& words, Enum value) {
+  return words[static_cast<std::size_t>(value)];
+}
+
+std::string secret_text(const Secret& secret) {
+  switch (secret.kind) {
+    case Secret::Kind::File:
+      return scalar("file:" + secret.text);
+    case Secret::Kind::Environment:
+      return scalar("env:" + secret.text);
+    case Secret::Kind::None:
+    case Secret::Kind::Text:
+      break;
+  }
+  return "\"***\"";
+}
+
+std::string endpoint_text(const Endpoint& endpoint) {
+  return endpoint.mode ? fmt::format("\"{} {:04o}\"", endpoint.path, *endpoint.mode)
+                       : scalar(endpoint.to_string());
+}
+
+std::string server_text(const pool::ServerOptions& server, bool with_weight) {
+  std::string out = server.host;
+  if (!server.is_unix) {
+    const bool is_v6 = server.host.find(':') != std::string::npos;
+    out = is_v6 ? fmt::format("[{}]:{}", server.host, server.port)
+                : fmt::format("{}:{}", server.host, server.port);
+  }
+  if (with_weight) {
+    out += fmt::format(":{}", server.weight);
+  }
+  return scalar(server.name.empty() ? out : out + " " + server.name);
+}
+
+/// Default of our own dialect, as the table of keys has it.
+template <typename Target>
+std::string_view default_of(std::span<const Key<Target>> keys, std::string_view name) {
+  for (const Key<Target>& key : keys) {
+    if (key.info.name == name) {
+      return key.info.default_text;
+    }
+  }
+  return {};
+}
+
+/// Lines of one mapping; leaves defaults out when only changes are wanted.
+template <typename Target>
+class Lines {
+ public:
+  Lines(std::span<const Key<Target>> keys, YamlForm form, std::string_view indent)
+      : keys_(keys), form_(form), indent_(indent) {}
+
+  void add(std::string_view key, std::string_view text) {
+    if (form_ == YamlForm::Everything || text != default_of(keys_, key)) {
+      text_ += fmt::format("{}{}: {}\n", indent_, key, text);
+    }
+  }
+  void add_raw(std::string_view lines) { text_ += lines; }
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  std::span<const Key<Target>> keys_;
+  YamlForm form_;
+  std::string_view indent_;
+  std::string text_;
+};
+
+bool is_ordinary(const ListenerOptions& listener) {
+  ListenerOptions ordinary;
+  ordinary.endpoint = listener.endpoint;
+  ordinary.reuse_port = listener.reuse_port;
+  return listener == ordinary;
+}
+
+std::string listeners_text(const PoolConfig& pool, YamlForm form) {
+  std::string out = "  listen:\n";
+  for (const ListenerOptions& listener : pool.listeners) {
+    const std::string address = endpoint_text(listener.endpoint);
+    if (form == YamlForm::Changes && is_ordinary(listener)) {
+      out += fmt::format("    - {}\n", address);
+    } else {
+      out +=
+          fmt::format("    - {{address: {}, backlog: {}, max_clients: {}, admin: {}}}\n", address,
+                      listener.backlog, listener.max_clients, bool_text(listener.is_admin));
+    }
+  }
+  return out;
+}
+
+std::string servers_text(const PoolConfig& pool) {
+  std::string out = "  servers:\n";
+  for (const pool::ServerOptions& server : pool.options.servers) {
+    out += fmt::format("    - {}\n", server_text(server, pool.options.placement.weights_given));
+  }
+  return out;
+}
+
+void add_placement(const pool::PlacementOptions& placement, Lines<PoolDraft>& lines) {
+  lines.add("hash", word(kHashWords, placement.hash));
+  if (!placement.hash_tag.empty()) {
+    lines.add("hash_tag", scalar(placement.hash_tag));
+  }
+  lines.add("distribution", word(kDistributionWords, placement.distribution));
+  lines.add("ketama_naming", word(kNamingWords, placement.naming));
+}
+
+void add_times(const pool::PoolOptions& options, Lines<PoolDraft>& lines) {
+  // "0" and not "0s": the table of keys has the default of nutcracker files in that form.
+  lines.add("timeout", options.timeout ? millis_text(options.timeout->count()) : "0");
+  lines.add("connect_timeout", millis_text(options.connect_timeout.count()));
+  lines.add("stall_timeout", millis_text(options.stall_timeout.count()));
+  lines.add("server_retry_timeout", millis_text(options.retry_timeout.count()));
+  lines.add("backoff_min", millis_text(options.backoff_min.count()));
+  lines.add("backoff_max", millis_text(options.backoff_max.count()));
+}
+
+std::string pool_text(const PoolConfig& pool, YamlForm form) {
+  const pool::PoolOptions& options = pool.options;
+  Lines<PoolDraft> lines(pool_keys(), form, "  ");
+  lines.add_raw(fmt::format("{}:\n  dialect: kvferry\n", scalar(pool.name)));
+  lines.add("protocol", word(kProtocolWords, pool.protocol));
+  lines.add_raw(listeners_text(pool, form));
+  lines.add("reuseport", bool_text(!pool.listeners.empty() && pool.listeners.front().reuse_port));
+  lines.add("client_idle_timeout", millis_text(pool.client_idle_timeout.count()));
+  add_placement(options.placement, lines);
+  add_times(options, lines);
+  lines.add("server_connections", fmt::format("{}", options.server_connections));
+  lines.add("preconnect", bool_text(options.preconnect));
+  lines.add("tcpkeepalive", bool_text(options.tcpkeepalive));
+  lines.add("on_down", word(kOnDownWords, options.on_down));
+  lines.add("server_failure_limit", fmt::format("{}", options.failure_limit));
+  lines.add("max_inflight", fmt::format("{}", options.max_inflight));
+  lines.add("max_queue_bytes", bytes_text(options.max_queue_bytes));
+  lines.add("on_partial", word(kOnPartialWords, options.on_partial));
+  lines.add("error_style", word(kErrorStyleWords, options.error_style));
+  if (pool.redis_auth.is_set()) {
+    lines.add("redis_auth", secret_text(pool.redis_auth));
+  }
+  lines.add("redis_db", fmt::format("{}", pool.redis_db));
+  return lines.text() + (options.servers.empty() ? "" : servers_text(pool));
+}
+
+std::string log_text(const base::LogOptions& log, YamlForm form) {
+  Lines<base::LogOptions> lines(log_keys(), form, "    ");
+  if (!log.file.empty()) {
+    lines.add("file", scalar(log.file));
+  }
+  lines.add("level", word(kLogLevelWords, log.level));
+  lines.add("format", word(kLogFormatWords, log.format));
+  return lines.text();
+}
+
+std::string admin_text(const AdminOptions& admin, YamlForm form) {
+  Lines<AdminOptions> lines(admin_keys(), form, "    ");
+  lines.add("listen", endpoint_text(admin.endpoint));
+  if (admin.token.is_set()) {
+    lines.add("token", secret_text(admin.token));
+  }
+  return lines.text();
+}
+
+std::string store_text(const StoreOptions& store, YamlForm form) {
+  Lines<StoreOptions> lines(store_keys(), form, "    ");
+  lines.add("memory", bytes_text(store.memory_bytes));
+  lines.add("item_size_max", bytes_text(store.item_bytes_max));
+  return lines.text();
+}
+
+std::string group(std::string_view name, const std::string& lines) {
+  return lines.empty() ? "" : fmt::format("  {}:\n{}", name, lines);
+}
+
+std::string process_text(const ProcessOptions& process, YamlForm form) {
+  Lines<ProcessOptions> lines(process_keys(), form, "  ");
+  lines.add("workers", process.workers == 0 ? "auto" : fmt::format("{}", process.workers));
+  lines.add("io", word(kIoWords, process.io));
+  lines.add("memory_limit", bytes_text(process.memory_limit_bytes));
+  lines.add("item_size_max", bytes_text(process.item_bytes_max));
+  lines.add("drain_timeout", millis_text(process.drain_timeout.count()));
+  lines.add("watch", bool_text(process.watch));
+  lines.add("reload_on_hup", bool_text(process.reload_on_hup));
+  return lines.text() + group("log", log_text(process.log, form)) +
+         (process.admin ? group("admin", admin_text(*process.admin, form)) : "") +
+         group("store", store_text(process.store, form));
+}
+
+}  // namespace
+
+std::string to_yaml(const Model& model, YamlForm form) {
+  const std::string process = process_text(model.process, form);
+  std::string out = process.empty() ? "" : "kvferry:\n" + process;
+  for (const PoolConfig& pool : model.pools) {
+    out += (out.empty() ? "" : "\n") + pool_text(pool, form);
+  }
+  return out;
+}
+
+}  // namespace kvferry::config
