@@ -29,13 +29,19 @@ struct ResolverOptions {
 
 class Resolver {
  public:
+  Resolver() = default;
+  Resolver(const Resolver&) = delete;
+  Resolver& operator=(const Resolver&) = delete;
+
   using Callback = std::function<void(base::Result<Resolution>)>;
 
   /// `loop` must outlive the resolver.
   static base::Result<std::unique_ptr<Resolver>> open(Loop& loop, const ResolverOptions& options);
   virtual ~Resolver() = default;
-  /// Looks up A and AAAA. `callback` runs on the loop's thread, possibly before this returns
-  /// (numeric hosts).
+  /// Looks up A and AAAA, the hosts file first. `callback` runs on the loop's thread, possibly
+  /// before this returns (numeric hosts, the hosts file). It must not destroy the resolver; when
+  /// that is destroyed, lookups on their way end without a callback.
+  /// Errors: NotFound, TimedOut, Refused (the servers would not answer), System.
   virtual void resolve(const std::string& host, std::uint16_t port, Callback callback) = 0;
 };
 

@@ -134,6 +134,11 @@ void UringRing::submit() noexcept {
   KVF_CHECK(gathers_used_ < gathers_.size());
 }
 
+void UringRing::submit_and_settle() noexcept {
+  submit();
+  io_uring_submit_and_get_events(&ring_);
+}
+
 bool UringRing::wait(base::Millis sleep_max) noexcept {
   if (!is_enabled_) [[unlikely]] {
     enable();

@@ -69,6 +69,9 @@ class UringRing {
     return gathers_[gathers_used_++];
   }
   void submit() noexcept;
+  /// Submits, and lets the kernel finish what that ended: a cancelled operation has let go of its
+  /// descriptor afterwards.
+  void submit_and_settle() noexcept;
   /// Submits and waits for one completion, or until `sleep_max` has passed (negative: for ever).
   /// False when this thread may not use the ring.
   bool wait(base::Millis sleep_max) noexcept;

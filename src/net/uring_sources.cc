@@ -63,8 +63,9 @@ class UringAcceptor final : public UringSource {
       ::close(fd);
     }
     pending_.clear();
-    // The descriptor is named by what is queued, and cannot be reused before that is submitted.
-    engine_.ring().submit();
+    // The descriptor is named by what is queued and held by what is in flight; nobody may connect
+    // to it any more when this returns.
+    engine_.ring().submit_and_settle();
     socket_.reset();
   }
 
@@ -154,7 +155,7 @@ class UringWatchSource final : public UringSource {
     is_closed_ = true;
     engine_.cancel(*this);
     // The owner closes the descriptor next, and its number must not mean another one by then.
-    engine_.ring().submit();
+    engine_.ring().submit_and_settle();
   }
   void on_completion(int result, bool) override {
     if (result < 0) {

@@ -141,7 +141,9 @@ class LoopTest : public testing::TestWithParam<Engine> {
     return done();
   }
   /// Runs turns for a while, to see that something does not happen.
-  void run_for(base::Millis time) {
+  void run_for(base::Millis time) { turns_in(time); }
+  /// The same, and tells how many turns it took: a loop that spins takes thousands.
+  int turns_in(base::Millis time) {
     bool is_over = false;
     struct Flag {
       bool* over;
@@ -149,9 +151,12 @@ class LoopTest : public testing::TestWithParam<Engine> {
     } flag{&is_over};
     Timer timer(Timer::Callback::to<&Flag::set>(&flag));
     loop_->timers().arm(timer, std::chrono::steady_clock::now() + time);
+    int turns = 0;
     while (!is_over) {
       loop_->run_turn(true);
+      ++turns;
     }
+    return turns;
   }
 
   std::unique_ptr<Listener> listen(const Address& address, AcceptHandler& handler,
