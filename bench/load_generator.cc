@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -21,7 +22,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 #include <vector>
 
@@ -41,7 +41,7 @@ constexpr int kWaitMillis = 20;
 
 std::uint64_t now_nanos() {
   timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  static_cast<void>(clock_gettime(CLOCK_MONOTONIC, &time));
   return static_cast<std::uint64_t>(time.tv_sec) * kNanosPerSecond +
          static_cast<std::uint64_t>(time.tv_nsec);
 }
@@ -123,7 +123,7 @@ class Generator {
   void note_bad();
   void note_refusal(const Pending& pending, std::string_view text);
   void refill(Connection& connection);
-  void flush(Connection& connection);
+  void flush(Connection& connection) const;
   bool is_idle() const;
   bool is_done() const;
   bool is_measured() const {
@@ -181,7 +181,8 @@ bool Generator::connect_all() {
     if (!open(connection)) {
       ++report_.connect_failures;
       if (!options_.reconnect) {
-        std::fprintf(stderr, "kvferry-load: connection %zu: %s\n", i, std::strerror(errno));
+        static_cast<void>(
+            std::fprintf(stderr, "kvferry-load: connection %zu: %s\n", i, std::strerror(errno)));
         return false;
       }
       connection.retry_ns = now_nanos() + kReconnectPause;
@@ -193,7 +194,7 @@ bool Generator::connect_all() {
 // An interval of the timeline also counts what happened while warming up and draining, since the
 // tests that read it look at the whole run.
 void Generator::on_answer(Connection& connection, bool is_good) {
-  Pending& pending = connection.window.oldest();
+  const Pending& pending = connection.window.oldest();
   if (is_measured()) {
     ++report_.answered;
     report_.hits += pending.hits;
@@ -259,7 +260,9 @@ void Generator::read_replies(Connection& connection) {
   std::size_t used = 0;
   while (used < all.size()) {
     if (connection.window.size() == 0) {
-      take_step(connection, {ReplyEvent::Wrong, 0, "bytes that no request asked for"});
+      take_step(
+          connection,
+          {.event = ReplyEvent::Wrong, .used_bytes = 0, .text = "bytes that no request asked for"});
       return;
     }
     const ReplyStep step =
@@ -331,7 +334,7 @@ void Generator::refill(Connection& connection) {
   flush(connection);
 }
 
-void Generator::flush(Connection& connection) {
+void Generator::flush(Connection& connection) const {
   while (connection.sent_bytes < connection.unsent.size()) {
     const ssize_t size = send(connection.fd, connection.unsent.data() + connection.sent_bytes,
                               connection.unsent.size() - connection.sent_bytes, MSG_NOSIGNAL);
@@ -381,8 +384,8 @@ void Generator::finish_measuring() {
   report_.cpu_s = own_cpu_seconds() - cpu_start_;
   phase_ = Phase::Drain;
   if (options_.marks) {
-    std::puts(R"({"mark":"stop"})");
-    std::fflush(stdout);
+    static_cast<void>(std::puts(R"({"mark":"stop"})"));
+    static_cast<void>(std::fflush(stdout));
   }
 }
 
@@ -392,8 +395,8 @@ void Generator::advance_phase() {
     measure_start_ = now_;
     cpu_start_ = own_cpu_seconds();
     if (options_.marks) {
-      std::puts(R"({"mark":"start"})");
-      std::fflush(stdout);
+      static_cast<void>(std::puts(R"({"mark":"start"})"));
+      static_cast<void>(std::fflush(stdout));
     }
   }
   const bool ends_by_time = options_.operation != Operation::Fill && now_ >= measure_end_;
@@ -425,7 +428,8 @@ void Generator::turn() {
     reopen_closed();
   }
   if (phase_ != Phase::Drain && now_ - last_byte_ > nanos_of(options_.stall_seconds)) {
-    std::fprintf(stderr, "kvferry-load: nothing came for %.1f s\n", options_.stall_seconds);
+    static_cast<void>(
+        std::fprintf(stderr, "kvferry-load: nothing came for %.1f s\n", options_.stall_seconds));
     status_ = 4;
   }
 }
@@ -449,7 +453,7 @@ int Generator::run() {
     advance_phase();
   }
   report_.unanswered = in_flight_;
-  std::puts(report_.to_json().c_str());
+  static_cast<void>(std::puts(report_.to_json().c_str()));
   return status_;
 }
 

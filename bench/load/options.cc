@@ -1,10 +1,12 @@
 #include "load/options.h"
 
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <getopt.h>
 #include <string_view>
+#include <utility>
 
 namespace kvferry::load {
 namespace {
@@ -30,7 +32,7 @@ constexpr const char* kUsage =
     "  --marks               print a line when measuring starts and one when it stops\n"
     "The result is one line of JSON.\n";
 
-enum Letter : int {
+enum Letter : std::uint8_t {
   kHost = 1,
   kPort,
   kOp,
@@ -52,27 +54,34 @@ enum Letter : int {
   kMarks,
 };
 
+constexpr option with_argument(const char* name, Letter letter) {
+  return {.name = name, .has_arg = required_argument, .flag = nullptr, .val = letter};
+}
+constexpr option alone(const char* name, Letter letter) {
+  return {.name = name, .has_arg = no_argument, .flag = nullptr, .val = letter};
+}
+
 constexpr std::array<option, 20> kLongOptions{{
-    {"host", required_argument, nullptr, kHost},
-    {"port", required_argument, nullptr, kPort},
-    {"op", required_argument, nullptr, kOp},
-    {"connections", required_argument, nullptr, kConnections},
-    {"depth", required_argument, nullptr, kDepth},
-    {"seconds", required_argument, nullptr, kSeconds},
-    {"warmup", required_argument, nullptr, kWarmup},
-    {"requests", required_argument, nullptr, kRequests},
-    {"keys", required_argument, nullptr, kKeys},
-    {"key-bytes", required_argument, nullptr, kKeyBytes},
-    {"value-bytes", required_argument, nullptr, kValueBytes},
-    {"keys-per-get", required_argument, nullptr, kKeysPerGet},
-    {"seed", required_argument, nullptr, kSeed},
-    {"stall", required_argument, nullptr, kStall},
-    {"verify", no_argument, nullptr, kVerify},
-    {"reconnect", no_argument, nullptr, kReconnect},
-    {"error-keys", no_argument, nullptr, kErrorKeys},
-    {"timeline", required_argument, nullptr, kTimeline},
-    {"marks", no_argument, nullptr, kMarks},
-    {nullptr, 0, nullptr, 0},
+    with_argument("host", kHost),
+    with_argument("port", kPort),
+    with_argument("op", kOp),
+    with_argument("connections", kConnections),
+    with_argument("depth", kDepth),
+    with_argument("seconds", kSeconds),
+    with_argument("warmup", kWarmup),
+    with_argument("requests", kRequests),
+    with_argument("keys", kKeys),
+    with_argument("key-bytes", kKeyBytes),
+    with_argument("value-bytes", kValueBytes),
+    with_argument("keys-per-get", kKeysPerGet),
+    with_argument("seed", kSeed),
+    with_argument("stall", kStall),
+    alone("verify", kVerify),
+    alone("reconnect", kReconnect),
+    alone("error-keys", kErrorKeys),
+    with_argument("timeline", kTimeline),
+    alone("marks", kMarks),
+    option{},
 }};
 
 std::optional<Operation> find_operation(std::string_view word) {
@@ -186,12 +195,12 @@ std::optional<Options> parse_options(int argc, char** argv) {
   int letter = 0;
   while ((letter = getopt_long(argc, argv, "", kLongOptions.data(), nullptr)) != -1) {
     if (!apply(letter, optarg, options)) {
-      std::fputs(kUsage, stderr);
+      static_cast<void>(std::fputs(kUsage, stderr));
       return std::nullopt;
     }
   }
   if (optind != argc || !is_sound(options)) {
-    std::fputs(kUsage, stderr);
+    static_cast<void>(std::fputs(kUsage, stderr));
     return std::nullopt;
   }
   return options;

@@ -19,7 +19,7 @@ void append_string(std::string_view text, std::string& out) {
       out.push_back(byte);
     } else if (code < 0x20 || code >= 0x7f) {
       std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\u%04x", code);
+      static_cast<void>(std::snprintf(escape.data(), escape.size(), "\\u%04x", code));
       out.append(escape.data());
     } else {
       out.push_back(byte);
@@ -44,7 +44,7 @@ void append_count(std::string_view name, std::uint64_t value, std::string& out) 
 void append_decimal(std::string_view name, double value, std::string& out) {
   append_name(name, out);
   std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%.4f", value);
+  static_cast<void>(std::snprintf(text.data(), text.size(), "%.4f", value));
   out.append(text.data());
 }
 
@@ -74,7 +74,7 @@ double Latencies::middle_of(std::size_t index) noexcept {
     return static_cast<double>(index);
   }
   const std::size_t octave = index >> kSubBits;
-  const double step = static_cast<double>(std::uint64_t{1} << (octave - 1));
+  const auto step = static_cast<double>(std::uint64_t{1} << (octave - 1));
   return (static_cast<double>((1U << kSubBits) + (index & ((1U << kSubBits) - 1))) + 0.5) * step;
 }
 
