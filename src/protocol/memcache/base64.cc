@@ -32,12 +32,10 @@ bool join_sextets(std::string_view group, std::uint32_t& bits) {
     }
     bits = bits << 6 | sextet;
   }
-  bits <<= 6 * (4 - group.size());
+  for (std::size_t missing = group.size(); missing < 4; ++missing) {
+    bits <<= 6;
+  }
   return true;
-}
-
-char octet_of(std::uint32_t bits, std::size_t index) {
-  return static_cast<char>(bits >> (16 - 8 * index) & 0xff);
 }
 
 std::uint32_t join_octets(std::string_view group) {
@@ -45,7 +43,10 @@ std::uint32_t join_octets(std::string_view group) {
   for (const char octet : group) {
     bits = bits << 8 | static_cast<unsigned char>(octet);
   }
-  return bits << 8 * (3 - group.size());
+  for (std::size_t missing = group.size(); missing < 3; ++missing) {
+    bits <<= 8;
+  }
+  return bits;
 }
 
 }  // namespace
@@ -70,7 +71,8 @@ std::optional<std::string_view> decode_base64_key(std::string_view encoded,
       return std::nullopt;
     }
     for (std::size_t index = 0; index + 1 < group.size(); ++index) {
-      out[written++] = octet_of(bits, index);
+      out[written++] = static_cast<char>(bits >> 16 & 0xff);
+      bits <<= 8;
     }
   }
   return std::string_view(out.data(), written);
@@ -84,9 +86,10 @@ std::string_view encode_base64_key(std::string_view plain, std::span<char> out) 
   while (!plain.empty()) {
     const std::string_view group = plain.substr(0, 3);
     plain.remove_prefix(group.size());
-    const std::uint32_t bits = join_octets(group);
+    std::uint32_t bits = join_octets(group);
     for (std::size_t index = 0; index < 4; ++index) {
-      out[written++] = index <= group.size() ? kAlphabet[bits >> (18 - 6 * index) & 0x3f] : '=';
+      out[written++] = index <= group.size() ? kAlphabet[bits >> 18 & 0x3f] : '=';
+      bits <<= 6;
     }
   }
   return {out.data(), written};

@@ -52,7 +52,7 @@ struct MetaFlags {
   std::uint64_t new_cas = 0;         // E
   std::uint64_t initial = 0;         // J
   std::uint64_t delta = 1;           // D
-  std::string_view opaque{};         // O, the letter included, as it is echoed.
+  std::string_view opaque;           // O, the letter included, as it is echoed.
   std::array<char, kMetaTokensMax> letter_list{};
 
   /// Whether flag `letter` was given.

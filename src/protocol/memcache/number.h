@@ -13,6 +13,7 @@ namespace kvferry::memcache {
 template <typename Number>
 bool read_number(std::string_view text, Number& number) noexcept {
   const char* const end = text.data() + text.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end goes with it.
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   return error == std::errc{} && stop == end;
 }

@@ -1,5 +1,8 @@
 #include "protocol/memcache/reply.h"
 
+#include <array>
+#include <utility>
+
 namespace kvferry::memcache {
 namespace {
 
@@ -12,32 +15,29 @@ bool has_word(std::string_view line, std::string_view word) {
   return after == ' ' || after == '\r' || after == '\n';
 }
 
-struct NamedCode {
-  std::string_view word;
-  ReplyCode code;
-};
+using WordCode = std::pair<std::string_view, ReplyCode>;
 
-constexpr NamedCode kWords[] = {
-    {"STORED", ReplyCode::Stored},
-    {"VALUE", ReplyCode::Value},
-    {"END", ReplyCode::End},
-    {"HD", ReplyCode::MetaHd},
-    {"VA", ReplyCode::MetaVa},
-    {"EN", ReplyCode::MetaEn},
-    {"DELETED", ReplyCode::Deleted},
-    {"NOT_FOUND", ReplyCode::NotFound},
-    {"NOT_STORED", ReplyCode::NotStored},
-    {"TOUCHED", ReplyCode::Touched},
-    {"EXISTS", ReplyCode::Exists},
-    {"NS", ReplyCode::MetaNs},
-    {"EX", ReplyCode::MetaEx},
-    {"NF", ReplyCode::MetaNf},
-    {"MN", ReplyCode::MetaMn},
-    {"ME", ReplyCode::MetaMe},
-    {"OK", ReplyCode::Ok},
-    {"VERSION", ReplyCode::Version},
-    {"ERROR", ReplyCode::Error},
-    {"CLIENT_ERROR", ReplyCode::ClientError},
+constexpr std::array kWords = {
+    WordCode("STORED", ReplyCode::Stored),
+    WordCode("VALUE", ReplyCode::Value),
+    WordCode("END", ReplyCode::End),
+    WordCode("HD", ReplyCode::MetaHd),
+    WordCode("VA", ReplyCode::MetaVa),
+    WordCode("EN", ReplyCode::MetaEn),
+    WordCode("DELETED", ReplyCode::Deleted),
+    WordCode("NOT_FOUND", ReplyCode::NotFound),
+    WordCode("NOT_STORED", ReplyCode::NotStored),
+    WordCode("TOUCHED", ReplyCode::Touched),
+    WordCode("EXISTS", ReplyCode::Exists),
+    WordCode("NS", ReplyCode::MetaNs),
+    WordCode("EX", ReplyCode::MetaEx),
+    WordCode("NF", ReplyCode::MetaNf),
+    WordCode("MN", ReplyCode::MetaMn),
+    WordCode("ME", ReplyCode::MetaMe),
+    WordCode("OK", ReplyCode::Ok),
+    WordCode("VERSION", ReplyCode::Version),
+    WordCode("ERROR", ReplyCode::Error),
+    WordCode("CLIENT_ERROR", ReplyCode::ClientError),
 };
 
 constexpr std::string_view kServerError = "SERVER_ERROR";
@@ -62,9 +62,9 @@ ReplyCode find_reply_code(std::string_view line) noexcept {
   if (first < 'A' || first > 'Z') {
     return ReplyCode::None;
   }
-  for (const NamedCode& entry : kWords) {
-    if (entry.word.front() == first && has_word(line, entry.word)) {
-      return entry.code;
+  for (const auto& [word, code] : kWords) {
+    if (word.front() == first && has_word(line, word)) {
+      return code;
     }
   }
   // Some of its texts have a colon behind the word: "SERVER_ERROR: shutdown not enabled".

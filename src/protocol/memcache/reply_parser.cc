@@ -76,21 +76,15 @@ base::Parsed<ReplyChunk, ReplyError> ReplyParser::next(std::string_view bytes) n
         return chunk(at, true);
       }
     }
-    const std::string_view window = bytes.substr(at, kReplyLineBytesMax);
-    const std::size_t newline = window.find('\n', searched_bytes_);
-    if (newline == std::string_view::npos) {
-      scanned_bytes_ += window.size() - searched_bytes_;
-      if (window.size() == kReplyLineBytesMax) {
-        error_ = ReplyError::LineTooLong;
-        return failed();
-      }
-      searched_bytes_ = window.size();
+    const std::string_view line = take_line(bytes.substr(at));
+    if (error_ != ReplyError::None) {
+      return failed();
+    }
+    if (line.empty()) {
       return at == 0 ? Outcome::need_more() : chunk(at, false);
     }
-    scanned_bytes_ += newline + 1 - searched_bytes_;
-    searched_bytes_ = 0;
-    at += newline + 1;
-    switch (on_line(window.substr(0, newline + 1))) {
+    at += line.size();
+    switch (on_line(line)) {
       case Verdict::Last:
         return chunk(at, true);
       case Verdict::ValueFollows:
@@ -100,6 +94,23 @@ base::Parsed<ReplyChunk, ReplyError> ReplyParser::next(std::string_view bytes) n
         return failed();
     }
   }
+}
+
+/// The line at the front of `bytes`, its line end included; empty when it is not complete.
+std::string_view ReplyParser::take_line(std::string_view bytes) noexcept {
+  const std::string_view window = bytes.substr(0, kReplyLineBytesMax);
+  const std::size_t newline = window.find('\n', searched_bytes_);
+  if (newline == std::string_view::npos) {
+    scanned_bytes_ += window.size() - searched_bytes_;
+    searched_bytes_ = window.size();
+    if (window.size() == kReplyLineBytesMax) {
+      error_ = ReplyError::LineTooLong;
+    }
+    return {};
+  }
+  scanned_bytes_ += newline + 1 - searched_bytes_;
+  searched_bytes_ = 0;
+  return window.substr(0, newline + 1);
 }
 
 ReplyParser::Verdict ReplyParser::on_line(std::string_view line) noexcept {

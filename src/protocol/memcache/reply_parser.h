@@ -41,6 +41,7 @@ class ReplyParser {
   enum class Phase : std::uint8_t { Idle, Line, Value };
   enum class Verdict : std::uint8_t { Last, ValueFollows, Failed };
 
+  std::string_view take_line(std::string_view bytes) noexcept;
   Verdict on_line(std::string_view line) noexcept;
   Verdict on_retrieval_line(std::string_view line, ReplyCode code) noexcept;
   Verdict fail(ReplyError error) noexcept;

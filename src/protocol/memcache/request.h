@@ -63,12 +63,12 @@ struct Request {
   bool has_complete_value = true;
   /// More than 1 only for get, gets, gat, gats. 0 for commands without a key.
   std::uint32_t key_count = 0;
-  std::string_view line{};  // The whole line, its line end included.
-  std::string_view key{};   // First key, as on the wire.
+  std::string_view line;  // The whole line, its line end included.
+  std::string_view key;   // First key, as on the wire.
   /// Retrieval: from the first key up to the line end, all keys with their blanks. Other commands
   /// with a key: the key. Walk it with KeyWalker.
-  std::string_view keys{};
-  std::string_view value{};       // The value without its line end, when it is complete.
+  std::string_view keys;
+  std::string_view value;         // The value without its line end, when it is complete.
   std::uint64_t value_bytes = 0;  // Announced length, without the line end behind the value.
   /// Bytes of the request that lie in the buffer: line, and value with line end when complete.
   std::size_t size_bytes = 0;
@@ -102,7 +102,7 @@ struct ParseFailure {
   RequestError error = RequestError::None;
   Command command = Command::Unknown;
   bool noreply = false;        // The broken line ended in noreply.
-  std::string_view key{};      // Where it could be read; a store drops the old item when TooLarge.
+  std::string_view key;        // Where it could be read; a store drops the old item when TooLarge.
   std::size_t size_bytes = 0;  // Bytes of the buffer that belong to the failed request.
   /// Bytes to swallow after those, before the next request begins (an announced value).
   std::uint64_t skip_bytes = 0;

@@ -201,6 +201,14 @@ bool begins_retrieval(std::string_view bytes) {
          bytes.starts_with("gats ");
 }
 
+/// A refusal of `size_bytes` bytes of which no key could be read.
+ParseFailure refusal_of(RequestError error, std::size_t size_bytes) {
+  ParseFailure failure;
+  failure.error = error;
+  failure.size_bytes = size_bytes;
+  return failure;
+}
+
 constexpr char kBinaryMagic = '\x80';
 
 }  // namespace
@@ -216,7 +224,7 @@ base::Parsed<Request, ParseFailure> RequestParser::parse(std::string_view bytes)
     return on_long_line(bytes);
   }
   if (!bytes.empty() && bytes.front() == kBinaryMagic) {
-    return Outcome::failed(ParseFailure{.error = RequestError::NotText, .size_bytes = 1});
+    return Outcome::failed(refusal_of(RequestError::NotText, 1));
   }
   const std::string_view window = bytes.size() <= kLineBytesMax || !begins_retrieval(bytes)
                                       ? bytes.substr(0, kLineBytesMax)
@@ -290,12 +298,11 @@ RequestParser::Outcome RequestParser::on_line_without_end(std::string_view bytes
   }
   searched_bytes_ = 0;
   if (limits_.close_on_long_line) {
-    return Outcome::failed(
-        ParseFailure{.error = RequestError::Unterminated, .size_bytes = bytes_max});
+    return Outcome::failed(refusal_of(RequestError::Unterminated, bytes_max));
   }
   // The line end may lie in bytes that came with the excess; the next call finds it.
   phase_ = Phase::LongLine;
-  return Outcome::failed(ParseFailure{.error = RequestError::LineTooLong, .size_bytes = bytes_max});
+  return Outcome::failed(refusal_of(RequestError::LineTooLong, bytes_max));
 }
 
 RequestParser::Outcome RequestParser::on_long_line(std::string_view bytes) noexcept {
@@ -308,7 +315,7 @@ RequestParser::Outcome RequestParser::on_long_line(std::string_view bytes) noexc
   if (newline != std::string_view::npos) {
     phase_ = Phase::Line;
   }
-  return Outcome::failed(ParseFailure{.size_bytes = size_bytes});
+  return Outcome::failed(refusal_of(RequestError::None, size_bytes));
 }
 
 }  // namespace kvferry::memcache
