@@ -29,8 +29,8 @@ class WakeSource final : public UringSource {
     io_uring_prep_read(entry, fd_, &count_, sizeof(count_), 0);
     engine_.start(*this, entry);
   }
-  void on_completion(int result, bool) override {
-    if (result != -ECANCELED) {
+  void on_completion(int, bool) override {
+    if (!engine_.is_ending()) {
       engine_.woken();
       arm();
     }

@@ -48,6 +48,7 @@ class UringEngine final : public Loop {
   void bury(std::unique_ptr<UringSource> source) { buried_.push_back(std::move(source)); }
   void accepted(int fd, AcceptHandler& handler);
   void woken() noexcept { note_wake(); }
+  bool is_ending() const noexcept { return is_ending_; }
 
  protected:
   void take_events(base::Millis sleep_max) override;
