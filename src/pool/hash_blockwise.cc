@@ -23,10 +23,26 @@ struct MurmurLane {
 };
 
 constexpr std::array<MurmurLane, 4> kMurmurLanes = {{
-    {0x239b961bU, 15, 0xab0e9789U, 19, 0x561ccd1bU},
-    {0xab0e9789U, 16, 0x38b34ae5U, 17, 0x0bcaa747U},
-    {0x38b34ae5U, 17, 0xa1e38b93U, 15, 0x96cd1c35U},
-    {0xa1e38b93U, 18, 0x239b961bU, 13, 0x32ac3b17U},
+    MurmurLane{.first_factor = 0x239b961bU,
+               .word_turn = 15,
+               .second_factor = 0xab0e9789U,
+               .state_turn = 19,
+               .addend = 0x561ccd1bU},
+    MurmurLane{.first_factor = 0xab0e9789U,
+               .word_turn = 16,
+               .second_factor = 0x38b34ae5U,
+               .state_turn = 17,
+               .addend = 0x0bcaa747U},
+    MurmurLane{.first_factor = 0x38b34ae5U,
+               .word_turn = 17,
+               .second_factor = 0xa1e38b93U,
+               .state_turn = 15,
+               .addend = 0x96cd1c35U},
+    MurmurLane{.first_factor = 0xa1e38b93U,
+               .word_turn = 18,
+               .second_factor = 0x239b961bU,
+               .state_turn = 13,
+               .addend = 0x32ac3b17U},
 }};
 
 std::uint32_t scramble(std::uint32_t word, const MurmurLane& lane) noexcept {

@@ -83,6 +83,8 @@ Md5Words md5_words(std::string_view text) noexcept {
   Md5Words state = {0x67452301U, 0xefcdab89U, 0x98badcfeU, 0x10325476U};
   std::string_view rest = text;
   for (; rest.size() >= kBlockBytes; rest.remove_prefix(kBlockBytes)) {
+    // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the loop checked for a whole
+    // block.
     take_block(state, rest.data());
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 namespace kvferry::pool {
 namespace {
@@ -12,14 +13,30 @@ constexpr double kCircle = 4294967296.0;
 // Beyond this many slices the table outgrows the caches, and a walk of some points is cheaper.
 constexpr int kSliceBitsMax = 18;
 
+/// Sorts by value and keeps equal points in their order. The position is a part of the sorted
+/// number, since the library's stable sort of g++ 12 uses what clang calls deprecated.
+void sort_stably(std::vector<HashRing::Point>& points) {
+  std::vector<std::uint64_t> order;
+  order.reserve(points.size());
+  for (std::size_t at = 0; at < points.size(); ++at) {
+    order.push_back((std::uint64_t{points[at].value} << 32) | at);
+  }
+  std::ranges::sort(order);
+  std::vector<HashRing::Point> sorted;
+  sorted.reserve(points.size() + 1);  // The ring adds its end mark.
+  for (const std::uint64_t place : order) {
+    sorted.push_back(points[place & kPointMax]);
+  }
+  points = std::move(sorted);
+}
+
 }  // namespace
 
 HashRing::HashRing(std::vector<Point> points) : points_(std::move(points)) {
   if (points_.empty()) {
     return;
   }
-  std::stable_sort(points_.begin(), points_.end(),
-                   [](const Point& left, const Point& right) { return left.value < right.value; });
+  sort_stably(points_);
 
   const int slice_bits =
       std::min(static_cast<int>(std::bit_width(points_.size() * 2)), kSliceBitsMax);
@@ -42,9 +59,7 @@ std::span<const HashRing::Point> HashRing::points() const noexcept {
 
 HashRing::Point HashRing::point_at(std::uint32_t hash) const noexcept {
   const std::span<const Point> sorted = points();
-  const auto found =
-      std::lower_bound(sorted.begin(), sorted.end(), hash,
-                       [](const Point& point, std::uint32_t value) { return point.value < value; });
+  const auto found = std::ranges::lower_bound(sorted, hash, {}, &Point::value);
   return found == sorted.end() ? sorted.front() : *found;
 }
 

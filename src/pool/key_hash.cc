@@ -1,6 +1,7 @@
 #include "pool/key_hash.h"
 
 // The header-only form: short keys are hashed in line, without a call through a dispatcher.
+// NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,7 +1,7 @@
 #include "pool/placement.h"
 
 #include <algorithm>
-#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -111,9 +111,8 @@ base::Result<std::shared_ptr<const Placement>> Placement::make(
     }
   }
   if (!keeps_file_order(options)) {
-    std::stable_sort(live.begin(), live.end(), [](const LiveServer& left, const LiveServer& right) {
-      return std::pair(left.name.size(), std::string_view(left.name)) <
-             std::pair(right.name.size(), std::string_view(right.name));
+    std::ranges::sort(live, {}, [](const LiveServer& server) {
+      return std::tuple(server.name.size(), std::string_view(server.name), server.index);
     });
   }
 
@@ -217,7 +216,7 @@ std::uint32_t Placement::slot_owner(std::uint64_t slot) const noexcept {
   if (!slots_.empty()) [[likely]] {
     return slots_[slot];
   }
-  const auto end = std::upper_bound(slots_end_.begin(), slots_end_.end(), slot);
+  const auto end = std::ranges::upper_bound(slots_end_, slot);
   return order_[static_cast<std::size_t>(end - slots_end_.begin())];
 }
 

@@ -27,9 +27,8 @@ std::uint64_t draw_of(std::uint64_t key_hash, std::uint64_t name_hash) noexcept 
 
 Rendezvous::Rendezvous(std::vector<Server> servers)
     : servers_(std::move(servers)),
-      has_equal_weights_(std::all_of(servers_.begin(), servers_.end(), [this](const Server& one) {
-        return one.weight == servers_.front().weight;
-      })) {}
+      has_equal_weights_(std::ranges::all_of(
+          servers_, [this](const Server& one) { return one.weight == servers_.front().weight; })) {}
 
 // With equal weights the score grows with the draw, so the logarithms can be left out.
 std::uint32_t Rendezvous::best_of_equals(std::uint64_t key_hash) const noexcept {
@@ -49,7 +48,7 @@ std::uint32_t Rendezvous::best_by_weight(std::uint64_t key_hash) const noexcept 
   double best_score = -std::numeric_limits<double>::infinity();
   std::uint32_t best = servers_.front().index;
   for (const Server& server : servers_) {
-    const double draw = static_cast<double>(draw_of(key_hash, server.name_hash));
+    const auto draw = static_cast<double>(draw_of(key_hash, server.name_hash));
     const double uniform = (draw + 0.5) * std::ldexp(1.0, -kMantissaBits);
     const double score = -server.weight / std::log(uniform);
     if (score > best_score) {
