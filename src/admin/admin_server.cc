@@ -41,8 +41,8 @@ bool is_same_token(std::string_view given, std::string_view token) noexcept {
   return difference == 0;
 }
 
-AdminServer::AdminServer(net::Loop& loop, const AdminOptions& options)
-    : loop_(loop), options_(options) {}
+AdminServer::AdminServer(net::Loop& loop, AdminOptions options)
+    : loop_(loop), options_(std::move(options)) {}
 
 AdminServer::~AdminServer() = default;
 

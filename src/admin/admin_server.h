@@ -30,7 +30,7 @@ namespace kvferry::admin {
 
 struct AdminOptions {
   net::Address listen;
-  std::string token{};  // Empty: no token is asked for.
+  std::string token = {};  // Empty: no token is asked for.
   std::size_t connections_max = 64;
   base::Millis idle_timeout{30000};
 };
@@ -66,6 +66,7 @@ class AdminServer final : private net::AcceptHandler {
   std::uint64_t rejected() const noexcept { return rejected_; }
 
  private:
+  // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): it is final where it is defined
   class Connection;
   struct Route {
     std::string method;
@@ -74,7 +75,7 @@ class AdminServer final : private net::AcceptHandler {
     std::string help;
   };
 
-  AdminServer(net::Loop& loop, const AdminOptions& options);
+  AdminServer(net::Loop& loop, AdminOptions options);
   void on_accepted(net::StreamPtr stream, const net::Address& peer) override;
   void forget(Connection& connection);
 

@@ -7,11 +7,10 @@ namespace {
 
 using enum MetricType;
 
-/// One family with one sample for each of `items`.
+/// The samples of one family, one for each of `items`.
 template <typename Item, typename LabelsOf, typename ValueOf>
-void write_each(MetricsWriter& out, std::string_view name, std::string_view help, MetricType type,
-                const std::vector<Item>& items, LabelsOf labels_of, ValueOf value_of) {
-  out.family(name, help, type);
+void write_each(MetricsWriter& out, const std::vector<Item>& items, LabelsOf labels_of,
+                ValueOf value_of) {
   for (const Item& item : items) {
     out.sample(labels_of(item), value_of(item));
   }
@@ -103,7 +102,8 @@ void write_fronts(MetricsWriter& out, const std::vector<FrontMetrics>& fronts) {
   }
   const auto write = [&](std::string_view name, std::string_view help, MetricType type,
                          std::uint64_t FrontMetrics::* member) {
-    write_each(out, name, help, type, fronts, front_labels,
+    out.family(name, help, type);
+    write_each(out, fronts, front_labels,
                [member](const FrontMetrics& front) { return front.*member; });
   };
   write("kvferry_connections", "Client connections now.", Gauge, &FrontMetrics::connections);
@@ -125,14 +125,14 @@ void write_backend_states(MetricsWriter& out, const std::vector<BackendMetrics>&
   out.family("kvferry_backend_info", "Address of each backend; always 1.", Gauge);
   for (const BackendMetrics& backend : backends) {
     Labels labels = backend_labels(backend);
-    labels.push_back({"address", backend.address});
+    labels.emplace_back("address", backend.address);
     out.sample(labels, std::uint64_t{1});
   }
   out.family("kvferry_backend_state", "1 for the state that a backend is in.", Gauge);
   for (const BackendMetrics& backend : backends) {
     for (const BackendState state : {BackendState::Up, BackendState::Down, BackendState::Ejected}) {
       Labels labels = backend_labels(backend);
-      labels.push_back({"state", backend_state_name(state)});
+      labels.emplace_back("state", backend_state_name(state));
       out.sample(labels, std::uint64_t{backend.state == state ? 1U : 0U});
     }
   }
@@ -142,7 +142,8 @@ void write_backends(MetricsWriter& out, const std::vector<BackendMetrics>& backe
   write_backend_states(out, backends);
   const auto write = [&](std::string_view name, std::string_view help, MetricType type,
                          std::uint64_t BackendMetrics::* member) {
-    write_each(out, name, help, type, backends, backend_labels,
+    out.family(name, help, type);
+    write_each(out, backends, backend_labels,
                [member](const BackendMetrics& backend) { return backend.*member; });
   };
   write("kvferry_backend_links", "Connections to the backend that are up.", Gauge,
@@ -165,7 +166,7 @@ void write_backends(MetricsWriter& out, const std::vector<BackendMetrics>& backe
   for (const BackendMetrics& backend : backends) {
     for (const NamedCount& error : backend.errors) {
       Labels labels = backend_labels(backend);
-      labels.push_back({"kind", error.name});
+      labels.emplace_back("kind", error.name);
       out.sample(labels, error.value);
     }
   }
@@ -183,10 +184,11 @@ std::string compose_metrics(const MetricsModel& model) {
   write_process(out, model.process);
   write_fronts(out, model.fronts);
   write_backends(out, model.backends);
-  write_each(
-      out, "kvferry_store_value", "Values of the embedded store, under the names of its stats.",
-      Gauge, model.store, [](const NamedCount& value) { return Labels{{"name", value.name}}; },
-      [](const NamedCount& value) { return value.value; });
+  out.family("kvferry_store_value", "Values of the embedded store, under the names of its stats.",
+             Gauge);
+  for (const NamedCount& value : model.store) {
+    out.sample({{"name", value.name}}, value.value);
+  }
   return out.take_text();
 }
 

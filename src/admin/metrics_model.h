@@ -22,8 +22,8 @@ struct NamedCount {
 };
 
 struct ProcessMetrics {
-  std::string version{};
-  std::string io_engine{};  // "io_uring" or "epoll".
+  std::string version = {};
+  std::string io_engine = {};  // "io_uring" or "epoll".
   base::Seconds uptime{0};
   std::uint32_t workers = 0;
   bool is_draining = false;
@@ -33,28 +33,28 @@ struct ProcessMetrics {
   std::uint64_t config_version = 0;      // Counts applied configurations, the first is 1.
   std::uint64_t reloads_ok = 0;
   std::uint64_t reloads_failed = 0;
-  std::string last_reload_error{};  // Empty when the last reload was fine.
+  std::string last_reload_error = {};  // Empty when the last reload was fine.
   std::uint64_t log_lines_lost = 0;
   std::uint64_t admin_connections_rejected = 0;
 };
 
 struct CommandMetrics {
-  std::string command{};
+  std::string command = {};
   std::uint64_t requests = 0;
   base::HistogramSum latency{};  // Request parsed to reply queued; empty when not measured.
 };
 
 /// One listener with the pool or store behind it.
 struct FrontMetrics {
-  std::string name{};
-  std::string address{};
+  std::string name = {};
+  std::string address = {};
   std::uint64_t connections = 0;
   std::uint64_t connections_total = 0;
   std::uint64_t connections_rejected = 0;
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
-  std::vector<CommandMetrics> commands{};
-  std::vector<NamedCount> errors{};  // Error replies by kind.
+  std::vector<CommandMetrics> commands = {};
+  std::vector<NamedCount> errors = {};  // Error replies by kind.
 };
 
 enum class BackendState : std::uint8_t { Up, Down, Ejected };
@@ -62,9 +62,9 @@ enum class BackendState : std::uint8_t { Up, Down, Ejected };
 std::string_view backend_state_name(BackendState state) noexcept;
 
 struct BackendMetrics {
-  std::string pool{};
-  std::string label{};
-  std::string address{};
+  std::string pool = {};
+  std::string label = {};
+  std::string address = {};
   BackendState state = BackendState::Up;
   std::uint64_t links = 0;
   std::uint64_t inflight = 0;
@@ -74,15 +74,15 @@ struct BackendMetrics {
   std::uint64_t bytes_out = 0;  // Sent to it.
   std::uint64_t connects = 0;
   std::uint64_t ejections = 0;
-  std::vector<NamedCount> errors{};  // Failed calls by kind.
-  base::HistogramSum latency{};      // Queued to answered.
+  std::vector<NamedCount> errors = {};  // Failed calls by kind.
+  base::HistogramSum latency{};         // Queued to answered.
 };
 
 struct MetricsModel {
   ProcessMetrics process{};
-  std::vector<FrontMetrics> fronts{};
-  std::vector<BackendMetrics> backends{};
-  std::vector<NamedCount> store{};  // Empty when no embedded store is served.
+  std::vector<FrontMetrics> fronts = {};
+  std::vector<BackendMetrics> backends = {};
+  std::vector<NamedCount> store = {};  // Empty when no embedded store is served.
 };
 
 /// Text for Prometheus (MetricsWriter's format).

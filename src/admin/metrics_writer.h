@@ -24,6 +24,9 @@ inline constexpr unsigned kBoundExponentMax = 23;
 enum class MetricType : std::uint8_t { Counter, Gauge, Histogram };
 
 struct Label {
+  Label(std::string_view label_name, std::string_view label_value) noexcept
+      : name(label_name), value(label_value) {}
+
   std::string_view name;
   std::string_view value;  // Any bytes.
 };

@@ -103,17 +103,16 @@ std::string_view cut_text(std::string_view text, std::string& space) {
   return space;
 }
 
-void compose_text(std::string& out, WallTime time, LogLevel level, std::string_view room,
-                  std::string_view message, std::initializer_list<LogField> fields) {
+void compose_text(std::string& out, const LogLine& line) {
   std::string space;
-  append_time(out, time);
+  append_time(out, line.time);
   out += ' ';
-  out += log_level_name(level);
+  out += log_level_name(line.level);
   out += ' ';
-  out += room;
+  out += line.room;
   out += ": ";
-  append_escaped(out, cut_text(message, space), false);
-  for (const LogField& field : fields) {
+  append_escaped(out, cut_text(line.message, space), false);
+  for (const LogField& field : line.fields) {
     const std::string_view value = cut_text(field.value, space);
     out += ' ';
     out += field.key;
@@ -129,18 +128,17 @@ void compose_text(std::string& out, WallTime time, LogLevel level, std::string_v
   out += '\n';
 }
 
-void compose_json(std::string& out, WallTime time, LogLevel level, std::string_view room,
-                  std::string_view message, std::initializer_list<LogField> fields) {
+void compose_json(std::string& out, const LogLine& line) {
   std::string space;
   out += R"({"time":")";
-  append_time(out, time);
+  append_time(out, line.time);
   out += R"(","level":")";
-  out += log_level_name(level);
+  out += log_level_name(line.level);
   out += R"(","room":)";
-  append_json_string(out, room);
+  append_json_string(out, line.room);
   out += R"(,"message":)";
-  append_json_string(out, cut_text(message, space));
-  for (const LogField& field : fields) {
+  append_json_string(out, cut_text(line.message, space));
+  for (const LogField& field : line.fields) {
     out += ',';
     append_json_string(out, field.key);
     out += ':';
@@ -196,8 +194,12 @@ class QueuedLog final : public Log {
     // The one clock read outside net and app: a line's time is when it was written, and no caller
     // could know better.
     std::string line;
-    compose_log_line(line, options_.format, std::chrono::system_clock::now(), level, room, message,
-                     fields);
+    compose_log_line(line, options_.format,
+                     {.time = std::chrono::system_clock::now(),
+                      .level = level,
+                      .room = room,
+                      .message = message,
+                      .fields = {fields.begin(), fields.size()}});
     const std::scoped_lock guard(mutex_);
     if (queue_.size() + line.size() > kLogQueueBytesMax) {
       lost_.fetch_add(1, std::memory_order_relaxed);
@@ -244,8 +246,13 @@ class QueuedLog final : public Log {
     const std::uint64_t lost = lost_lines();
     if (lost != lost_told_) {
       const std::string count = std::to_string(lost - lost_told_);
-      compose_log_line(writing_, options_.format, std::chrono::system_clock::now(),
-                       LogLevel::Warning, "log", "lines were lost", {{"count", count}});
+      const LogField field("count", count);
+      compose_log_line(writing_, options_.format,
+                       {.time = std::chrono::system_clock::now(),
+                        .level = LogLevel::Warning,
+                        .room = "log",
+                        .message = "lines were lost",
+                        .fields = {&field, 1}});
     }
     if (write_all(fd_, writing_)) {
       lost_told_ = lost;
@@ -253,7 +260,7 @@ class QueuedLog final : public Log {
       lost_.fetch_add(lines, std::memory_order_relaxed);
     }
   }
-  void close_sink() noexcept {
+  void close_sink() const noexcept {
     if (fd_ != STDERR_FILENO) {
       ::close(fd_);
     }
@@ -285,13 +292,11 @@ std::optional<LogLevel> parse_log_level(std::string_view name) noexcept {
   return std::nullopt;
 }
 
-void compose_log_line(std::string& out, LogFormat format, WallTime time, LogLevel level,
-                      std::string_view room, std::string_view message,
-                      std::initializer_list<LogField> fields) {
+void compose_log_line(std::string& out, LogFormat format, const LogLine& line) {
   if (format == LogFormat::Text) {
-    compose_text(out, time, level, room, message, fields);
+    compose_text(out, line);
   } else {
-    compose_json(out, time, level, room, message, fields);
+    compose_json(out, line);
   }
 }
 

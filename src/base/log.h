@@ -17,6 +17,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -40,8 +41,19 @@ enum class LogFormat : std::uint8_t { Text, Json };
 
 /// One `key=value` of a line.
 struct LogField {
+  LogField(std::string_view field_key, std::string_view field_value) noexcept
+      : key(field_key), value(field_value) {}
+
   std::string_view key;
   std::string_view value;
+};
+
+struct LogLine {
+  WallTime time;
+  LogLevel level;
+  std::string_view room;
+  std::string_view message;
+  std::span<const LogField> fields;
 };
 
 struct LogOptions {
@@ -51,9 +63,7 @@ struct LogOptions {
 };
 
 /// Appends one line, line end included. Log does this for its callers; pure, for tests.
-void compose_log_line(std::string& out, LogFormat format, WallTime time, LogLevel level,
-                      std::string_view room, std::string_view message,
-                      std::initializer_list<LogField> fields);
+void compose_log_line(std::string& out, LogFormat format, const LogLine& line);
 
 class Log {
  public:

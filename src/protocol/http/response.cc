@@ -55,7 +55,8 @@ std::string_view reason_of(int status) noexcept {
 }
 
 void compose_response(std::string& out, const Response& response, const ResponseFraming& framing) {
-  KVF_DCHECK(response.status >= 200 && response.status <= 599);
+  KVF_DCHECK(response.status >= 200);
+  KVF_DCHECK(response.status <= 599);
   out += "HTTP/1.1 ";
   out += std::to_string(response.status);
   out += ' ';

@@ -15,9 +15,9 @@ namespace kvferry::http {
 struct Response {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
-  std::string body{};
+  std::string body = {};
   /// Further headers. Names and values come from our own code and hold no line ends.
-  std::vector<std::pair<std::string, std::string>> fields{};
+  std::vector<std::pair<std::string, std::string>> fields = {};
 };
 
 /// How a response goes onto the connection.

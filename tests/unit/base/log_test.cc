@@ -19,21 +19,29 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 WallTime moment() {
-  using namespace std::chrono_literals;
-  return WallTime(std::chrono::sys_days(std::chrono::year(2026) / 1 / 2)) + 3h + 4min + 5s + 678ms +
-         999us;
+  const std::chrono::sys_days day = std::chrono::year(2026) / 1 / 2;
+  return WallTime(day) + std::chrono::hours(3) + std::chrono::minutes(4) + Seconds(5) +
+         Millis(678) + Micros(999);
+}
+
+std::string composed(LogFormat format, LogLevel level, std::string_view message,
+                     std::initializer_list<LogField> fields) {
+  std::string out;
+  compose_log_line(out, format,
+                   {.time = moment(),
+                    .level = level,
+                    .room = "pool",
+                    .message = message,
+                    .fields = {fields.begin(), fields.size()}});
+  return out;
 }
 
 std::string text_line(std::string_view message, std::initializer_list<LogField> fields = {}) {
-  std::string out;
-  compose_log_line(out, LogFormat::Text, moment(), LogLevel::Notice, "pool", message, fields);
-  return out;
+  return composed(LogFormat::Text, LogLevel::Notice, message, fields);
 }
 
 std::string json_line(std::string_view message, std::initializer_list<LogField> fields = {}) {
-  std::string out;
-  compose_log_line(out, LogFormat::Json, moment(), LogLevel::Error, "pool", message, fields);
-  return out;
+  return composed(LogFormat::Json, LogLevel::Error, message, fields);
 }
 
 /// A directory that goes away with the test.
