@@ -1,8 +1,8 @@
 #include "pool/hash_md5.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include "pool/little_endian.h"
@@ -81,19 +81,18 @@ void take_block(Md5Words& state, const char* block) noexcept {
 
 Md5Words md5_words(std::string_view text) noexcept {
   Md5Words state = {0x67452301U, 0xefcdab89U, 0x98badcfeU, 0x10325476U};
-  std::string_view rest = text;
-  for (; rest.size() >= kBlockBytes; rest.remove_prefix(kBlockBytes)) {
-    // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the loop checked for a whole
-    // block.
-    take_block(state, rest.data());
+  const char* bytes = text.data();
+  std::size_t left = text.size();
+  for (; left >= kBlockBytes; left -= kBlockBytes, bytes += kBlockBytes) {
+    take_block(state, bytes);
   }
 
   // The end: the remaining bytes, one bit, zeros, and the length in bits in the last eight bytes.
   std::array<char, 2 * kBlockBytes> tail{};
-  rest.copy(tail.data(), rest.size());
-  tail[rest.size()] = static_cast<char>(0x80);
+  std::copy_n(bytes, left, tail.begin());
+  tail[left] = static_cast<char>(0x80);
   const std::size_t tail_bytes =
-      rest.size() + 1 + kLengthBytes <= kBlockBytes ? kBlockBytes : 2 * kBlockBytes;
+      left + 1 + kLengthBytes <= kBlockBytes ? kBlockBytes : 2 * kBlockBytes;
   std::uint64_t bits = std::uint64_t{text.size()} * 8;
   for (std::size_t at = tail_bytes - kLengthBytes; at < tail_bytes; ++at, bits >>= 8) {
     tail[at] = static_cast<char>(bits & 0xffU);
