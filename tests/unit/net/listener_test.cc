@@ -268,6 +268,11 @@ TEST_P(ListenerTest, SurvivesTheEndOfDescriptors) {
   // io_uring notes the limit when an accept is armed, so it is lowered first.
   const FileLimit limit(static_cast<rlim_t>(client.get()) + 20);
   auto listener = listen(loopback(), acceptor_);
+  // Everything that runs below has run before: the sanitizer needs descriptors for what it sees
+  // first.
+  expect_echo(listener->address());
+  const std::size_t before = acceptor_.peers.size();
+  run_for(base::Millis(2));
   std::vector<Fd> all;
   for (int fd = dup(client.get()); fd >= 0; fd = dup(client.get())) {
     all.emplace_back(fd);
@@ -276,9 +281,9 @@ TEST_P(ListenerTest, SurvivesTheEndOfDescriptors) {
   const Address address = listener->address();
   ASSERT_EQ(::connect(client.get(), address.get(), address.size()), 0);
   EXPECT_LE(turns_in(base::Millis(150)), 12);
-  EXPECT_EQ(acceptor_.peers.size(), 0U);
+  EXPECT_EQ(acceptor_.peers.size(), before);
   all.clear();
-  ASSERT_TRUE(run_until([&] { return acceptor_.peers.size() == 1; }));
+  ASSERT_TRUE(run_until([&] { return acceptor_.peers.size() == before + 1; }));
   expect_echo(listener->address());
 }
 
