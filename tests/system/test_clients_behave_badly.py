@@ -105,11 +105,11 @@ def test_a_storm_of_connections(proxy):
 def test_running_out_of_descriptors_is_survived(memcached, kvferry):
     """New clients wait or are refused; those inside are served; when there is room again, all is well."""
     servers = [memcached(), memcached()]
-    proxy = kvferry(pool("main", [each.port for each in servers], preconnect=True), descriptors=120)
+    proxy = kvferry(pool("main", [each.port for each in servers], preconnect=True), descriptors=450)
     inside = Wire(proxy.port())
     inside.ask(storage("set", "fd", b"x"), b"STORED\r\n")
     crowd = []
-    for _ in range(300):
+    for _ in range(700):
         try:
             crowd.append(socket.create_connection(("127.0.0.1", proxy.port()), 1))
         except OSError:
