@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <fmt/format.h>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -135,13 +136,22 @@ std::vector<Problem> ProblemList::take() {
   for (const Problem& problem : problems_) {
     file_rank.try_emplace(problem.where.file, file_rank.size());
   }
-  std::stable_sort(
-      problems_.begin(), problems_.end(), [&file_rank](const Problem& left, const Problem& right) {
-        return std::tuple(file_rank.at(left.where.file), left.where.line, left.where.column) <
-               std::tuple(file_rank.at(right.where.file), right.where.line, right.where.column);
-      });
+  // Places in the list break ties; std::stable_sort would need what clang calls deprecated.
+  std::vector<std::size_t> order(problems_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto place = [&](std::size_t index) {
+    const Position& where = problems_[index].where;
+    return std::tuple(file_rank.at(where.file), where.line, where.column, index);
+  };
+  std::sort(order.begin(), order.end(),
+            [&place](std::size_t left, std::size_t right) { return place(left) < place(right); });
+  std::vector<Problem> sorted;
+  for (const std::size_t index : order) {
+    sorted.push_back(std::move(problems_[index]));
+  }
+  problems_.clear();
   error_count_ = 0;
-  return std::exchange(problems_, {});
+  return sorted;
 }
 
 }  // namespace kvferry::config
