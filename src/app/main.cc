@@ -1,3 +1,50 @@
-int main() {
-  return 0;
+// Entry point: decides between serving and the commands that only read configuration.
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "app/cli_check.h"
+#include "app/cli_explain.h"
+#include "app/command_line.h"
+#include "app/server.h"
+
+namespace {
+
+/// The commands of `kvferry <word> ...`; a value is the exit status.
+std::optional<int> run_word(std::string_view word, const std::vector<std::string>& arguments) {
+  if (word == "check") {
+    return kvferry::app::run_check(arguments);
+  }
+  if (word == "explain") {
+    return kvferry::app::run_explain(arguments);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1) {
+    if (const auto status = run_word(argv[1], std::vector<std::string>(argv + 2, argv + argc))) {
+      return *status;
+    }
+  }
+  kvferry::app::CommandLine line = kvferry::app::parse_command_line(argc, argv);
+  switch (line.action) {
+    case kvferry::app::CommandLine::Action::Exit:
+      return line.exit_status;
+    case kvferry::app::CommandLine::Action::Check:
+      return kvferry::app::run_check(kvferry::app::CheckOptions{.paths = line.server.config_paths},
+                                     stdout, stderr);
+    case kvferry::app::CommandLine::Action::Serve:
+      break;
+  }
+  if (line.is_daemon && daemon(1, 0) != 0) {
+    std::perror("kvferry: cannot run in the background");
+    return 1;
+  }
+  return kvferry::app::Server(std::move(line.server)).run();
 }

@@ -38,8 +38,8 @@ struct ReplyPart {
   memcache::ReplyCode code;  // Of the whole reply; the same in all its parts.
   bool is_first;
   bool is_last;
-  /// Only with is_last and not is_first: the reply was cut off and cannot be completed. Whoever has passed a part of it on must
-  /// give up its own stream too.
+  /// Only with is_last and not is_first: the reply was cut off and cannot be completed. Whoever has
+  /// passed a part of it on must give up its own stream too.
   bool is_broken = false;
 };
 
@@ -118,7 +118,7 @@ struct Call {
   // Set by whoever answers.
   ReplySource* source = nullptr;   // Of a reply in parts.
   BodySink* body_sink = nullptr;   // Set within send() by a target that takes the body.
-  bool body_waits = false;        // Set with it: pass nothing before resume_body().
+  bool body_waits = false;         // Set with it: pass nothing before resume_body().
   Call* next_at_target = nullptr;  // FIFO of a backend link.
   std::uint32_t sent_at_ms = 0;    // Loop time when queued at the backend, for its deadline.
 

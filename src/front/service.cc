@@ -13,10 +13,12 @@ constexpr std::string_view kTooManyLine = "ERROR Too many open connections\r\n";
 
 }  // namespace
 
-std::size_t session_bytes() noexcept { return sizeof(Session); }
+std::size_t session_bytes() noexcept {
+  return sizeof(Session);
+}
 
-Service::Service(const ServiceContext& context, const ServiceOptions& options, call::Target& target, ClientLimit& process_limit,
-                 std::shared_ptr<ClientLimit> listener_limit)
+Service::Service(const ServiceContext& context, const ServiceOptions& options, call::Target& target,
+                 ClientLimit& process_limit, std::shared_ptr<ClientLimit> listener_limit)
     : context_(context),
       options_(options),
       target_(&target),
@@ -24,7 +26,9 @@ Service::Service(const ServiceContext& context, const ServiceOptions& options, c
       listener_limit_(std::move(listener_limit)),
       stats_(std::make_shared<ServiceStats>()) {}
 
-Service::~Service() { KVF_CHECK(live_ == 0); }
+Service::~Service() {
+  KVF_CHECK(live_ == 0);
+}
 
 void Service::on_accepted(net::StreamPtr stream, const net::Address& /*peer*/) {
   const bool has_entered_listener = listener_limit_->try_enter();
@@ -32,7 +36,8 @@ void Service::on_accepted(net::StreamPtr stream, const net::Address& /*peer*/) {
   if (has_entered_listener && !has_entered) {
     listener_limit_->leave();
   }
-  auto* session = new (context_.sessions.acquire()) Session(*this, std::move(stream), next_lane_++, has_entered);
+  auto* session = new (context_.sessions.acquire())
+      Session(*this, std::move(stream), next_lane_++, has_entered);
   sessions_.push_back(*session);
   ++live_;
   if (!has_entered) {

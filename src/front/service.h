@@ -1,4 +1,5 @@
-// Service: what one listener offers on one worker: a target, limits, and the sessions of its clients.
+// Service: what one listener offers on one worker: a target, limits, and the sessions of its
+// clients.
 //
 // Threads: one worker. ClientLimit and ServiceStats are shared with others as they say.
 #pragma once
@@ -50,7 +51,8 @@ class LocalCommands {
  public:
   /// The version as clients read it, three numbers with dots.
   virtual std::string_view version() const = 0;
-  /// Appends the reply to `stats <words>` ("" for plain stats), its last line included; false when `words` is unknown.
+  /// Appends the reply to `stats <words>` ("" for plain stats), its last line included; false when
+  /// `words` is unknown.
   virtual bool stats(std::string_view words, std::string& out) = 0;
   /// verbosity <level>.
   virtual void set_verbosity(unsigned level) = 0;
@@ -88,9 +90,10 @@ std::size_t session_bytes() noexcept;
 
 class Service final : public net::AcceptHandler {
  public:
-  /// `target` and `limits` must outlive the service or be replaced. `process_limit` counts all clients of the process.
-  Service(const ServiceContext& context, const ServiceOptions& options, call::Target& target, ClientLimit& process_limit,
-          std::shared_ptr<ClientLimit> listener_limit);
+  /// `target` and `limits` must outlive the service or be replaced. `process_limit` counts all
+  /// clients of the process.
+  Service(const ServiceContext& context, const ServiceOptions& options, call::Target& target,
+          ClientLimit& process_limit, std::shared_ptr<ClientLimit> listener_limit);
   /// No session may be left: see is_drained().
   ~Service();
   Service(const Service&) = delete;
@@ -105,7 +108,8 @@ class Service final : public net::AcceptHandler {
   void set_forget(base::Delegate<void(std::string_view)> forget) { forget_ = forget; }
   /// No new requests: sessions end when what they have sent is answered.
   void drain();
-  /// Closes every session at once. Calls in flight keep hulls of sessions alive until they are answered.
+  /// Closes every session at once. Calls in flight keep hulls of sessions alive until they are
+  /// answered.
   void close_all();
   bool is_drained() const { return live_ == 0; }
   /// Closes clients that were idle for longer than the idle timeout; call about once a second.

@@ -13,7 +13,8 @@
 
 namespace kvferry::front {
 
-inline constexpr std::size_t kReplyCodeCount = static_cast<std::size_t>(memcache::ReplyCode::Other) + 1;
+inline constexpr std::size_t kReplyCodeCount =
+    static_cast<std::size_t>(memcache::ReplyCode::Other) + 1;
 
 /// One histogram a command, made when the command is first seen: most listeners see few.
 class CommandLatencies {
@@ -23,7 +24,8 @@ class CommandLatencies {
   CommandLatencies& operator=(const CommandLatencies&) = delete;
   ~CommandLatencies() {
     for (auto& histogram : histograms_) {
-      delete histogram.load(std::memory_order_relaxed);  // NOLINT(cppcoreguidelines-owning-memory): published once by an atomic pointer
+      delete histogram.load(std::memory_order_relaxed);  // NOLINT(cppcoreguidelines-owning-memory):
+                                                         // published once by an atomic pointer
     }
   }
   /// Owning thread.
@@ -31,28 +33,31 @@ class CommandLatencies {
     std::atomic<base::Histogram*>& place = histograms_[static_cast<std::size_t>(command)];
     base::Histogram* histogram = place.load(std::memory_order_relaxed);
     if (histogram == nullptr) [[unlikely]] {
-      histogram = new base::Histogram;  // NOLINT(cppcoreguidelines-owning-memory): see the destructor
+      histogram =
+          new base::Histogram;  // NOLINT(cppcoreguidelines-owning-memory): see the destructor
       place.store(histogram, std::memory_order_release);
     }
     histogram->record(latency);
   }
   /// Any thread; null while the command was not seen.
-  const base::Histogram* find(memcache::Command command) const noexcept { return histograms_[static_cast<std::size_t>(command)].load(std::memory_order_acquire); }
+  const base::Histogram* find(memcache::Command command) const noexcept {
+    return histograms_[static_cast<std::size_t>(command)].load(std::memory_order_acquire);
+  }
 
  private:
   std::array<std::atomic<base::Histogram*>, memcache::kCommandCount> histograms_{};
 };
 
 struct ServiceStats {
-  base::Counter connections;           // Gauge.
+  base::Counter connections;  // Gauge.
   base::Counter connections_accepted;
   base::Counter connections_rejected;  // Over a limit of clients.
   base::Counter clients_stalled;       // Closed because they did not read.
   base::Counter bytes_received;
   base::Counter bytes_sent;
   base::Counter parse_errors;
-  base::Counter memory_refusals;       // Requests refused because the memory limit was reached.
-  base::Counter inflight;              // Gauge.
+  base::Counter memory_refusals;  // Requests refused because the memory limit was reached.
+  base::Counter inflight;         // Gauge.
   std::array<base::Counter, memcache::kCommandCount> requests;
   std::array<base::Counter, kReplyCodeCount> replies;  // By code, hidden ones included.
   CommandLatencies latencies;

@@ -52,7 +52,8 @@ void Session::on_data(std::string_view bytes) {
   last_active_ = service_.context_.loop.now();
   turn_requests_ = 0;
   is_parsing_ = true;
-  carry_.feed(service_.context_.loop.blocks(), bytes, [this](std::string_view view) { return consume(view); });
+  carry_.feed(service_.context_.loop.blocks(), bytes,
+              [this](std::string_view view) { return consume(view); });
   is_parsing_ = false;
   after_input();
 }
@@ -111,7 +112,8 @@ std::size_t Session::pass_body(std::string_view bytes) {
     body_call_ = nullptr;
     hold(kBarrier);
   }
-  if (call.body_sink->on_body(call, bytes.substr(0, part), body_left_ == 0) == Flow::Pause && body_call_ != nullptr) {
+  if (call.body_sink->on_body(call, bytes.substr(0, part), body_left_ == 0) == Flow::Pause &&
+      body_call_ != nullptr) {
     hold(kBody);
   }
   return part;
@@ -130,7 +132,8 @@ std::size_t Session::on_parse_failure(const memcache::ParseFailure& failure) {
   const bool is_silent = failure.noreply && service_.options_.words == memcache::ErrorWords::Store;
   const std::string_view line = memcache::error_line(failure.error, service_.options_.words);
   if (!is_silent && !line.empty()) {
-    answer_with(line, failure.error == RequestError::TooLarge ? ReplyCode::ServerError : ReplyCode::ClientError);
+    answer_with(line, failure.error == RequestError::TooLarge ? ReplyCode::ServerError
+                                                              : ReplyCode::ClientError);
   }
   if (memcache::closes_connection(failure.error)) {
     phase_ = Phase::Ending;
@@ -148,7 +151,8 @@ Call& Session::make_call(const memcache::Request& request) {
   if (request.noreply) {
     call.quiet = call::Quiet::All;
   } else if (request.quiet) {
-    call.quiet = request.command == memcache::Command::Mg ? call::Quiet::Miss : call::Quiet::Success;
+    call.quiet =
+        request.command == memcache::Command::Mg ? call::Quiet::Miss : call::Quiet::Success;
   }
   queue_.push_back(call);
   ++inflight_;
@@ -222,7 +226,9 @@ void Session::answer_with(std::string_view line, ReplyCode code) {
   service_.stats_->inflight.add(1);
 }
 
-void Session::resume_body(Call& /*call*/) { unhold(kBody); }
+void Session::resume_body(Call& /*call*/) {
+  unhold(kBody);
+}
 
 void Session::discard_body(Call& call) {
   if (body_call_ == &call) {
@@ -323,7 +329,8 @@ void Session::pass_stashes() {
 /// The front call's source goes on when there is room for what it sends.
 void Session::resume_front() {
   Call* call = queue_.front();
-  if (call != nullptr && call->is_paused && (phase_ == Phase::Dead || stream_->output_bytes() <= kOutputWindowBytes)) {
+  if (call != nullptr && call->is_paused &&
+      (phase_ == Phase::Dead || stream_->output_bytes() <= kOutputWindowBytes)) {
     call->is_paused = false;
     call->source->resume(*call);
   }
@@ -349,7 +356,8 @@ void Session::pause(Call& call) {
 
 void Session::arm_stall_timer() {
   if (stall_timer_ == nullptr) {
-    stall_timer_ = std::make_unique<net::Timer>(net::Timer::Callback::to<&Session::on_stalled>(this));
+    stall_timer_ =
+        std::make_unique<net::Timer>(net::Timer::Callback::to<&Session::on_stalled>(this));
   }
   net::Loop& loop = service_.context_.loop;
   loop.timers().arm(*stall_timer_, loop.now() + service_.options_.stall_timeout);
@@ -385,7 +393,8 @@ void Session::continue_parsing() {
   }
   turn_requests_ = 0;
   is_parsing_ = true;
-  carry_.feed(service_.context_.loop.blocks(), {}, [this](std::string_view view) { return consume(view); });
+  carry_.feed(service_.context_.loop.blocks(), {},
+              [this](std::string_view view) { return consume(view); });
   is_parsing_ = false;
   after_input();
 }
@@ -442,9 +451,13 @@ void Session::on_end() {
   }
 }
 
-void Session::on_closed(int /*error*/) { die(); }
+void Session::on_closed(int /*error*/) {
+  die();
+}
 
-void Session::abort() { die(); }
+void Session::abort() {
+  die();
+}
 
 void Session::die() {
   if (phase_ == Phase::Dead) {
@@ -457,7 +470,8 @@ void Session::die() {
   if (!is_parsing_) {
     carry_.clear();
   }
-  const bool was_parsing = std::exchange(is_parsing_, true);  // Keeps this alive while calls are answered below.
+  const bool was_parsing =
+      std::exchange(is_parsing_, true);  // Keeps this alive while calls are answered below.
   if (body_call_ != nullptr) {
     Call& call = *std::exchange(body_call_, nullptr);
     body_left_ = 0;

@@ -1,4 +1,5 @@
-// Session: one client connection and the order of its replies. See README.md for how it holds and dies.
+// Session: one client connection and the order of its replies. See README.md for how it holds and
+// dies.
 //
 //   Open --on_end, quit, drain--> Ending --queue empty, output sent--> (gone)
 //     \__________________________________ on_closed, broken reply --> Dead --queue empty--> (gone)
@@ -21,7 +22,8 @@
 
 namespace kvferry::front {
 
-/// Unsent output of a client from which its requests wait, and from which a streamed reply is paused.
+/// Unsent output of a client from which its requests wait, and from which a streamed reply is
+/// paused.
 inline constexpr std::size_t kOutputWindowBytes = std::size_t{256} * 1024;
 /// Bytes of a reply whose turn has not come that are kept before its source is paused.
 inline constexpr std::size_t kStashWindowBytes = std::size_t{1} << 20;
@@ -41,7 +43,9 @@ class Session final : public net::StreamHandler,
   /// Closes now.
   void abort();
   bool is_counted() const { return is_counted_; }
-  bool is_idle_since(base::SteadyTime time) const { return queue_.empty() && last_active_ < time && phase_ == Phase::Open; }
+  bool is_idle_since(base::SteadyTime time) const {
+    return queue_.empty() && last_active_ < time && phase_ == Phase::Open;
+  }
 
   // net::StreamHandler
   void on_data(std::string_view bytes) override;
@@ -113,7 +117,7 @@ class Session final : public net::StreamHandler,
   std::uint8_t holds_ = 0;
   bool is_parsing_ = false;  // Within consume(): this may not be released now.
   bool has_ended_ = false;   // The client will send no more.
-  bool is_counted_;  // By the limits of clients; a rejected one is not.
+  bool is_counted_;          // By the limits of clients; a rejected one is not.
 };
 
 }  // namespace kvferry::front

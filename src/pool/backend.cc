@@ -22,10 +22,13 @@ Backend::Backend(Setup setup, net::Loop& loop, PoolEvents& events, std::uint64_t
   }
 }
 
-Backend::~Backend() { KVF_CHECK(waiting_.empty()); }
+Backend::~Backend() {
+  KVF_CHECK(waiting_.empty());
+}
 
 std::uint32_t Backend::now_ms() const {
-  return static_cast<std::uint32_t>(std::chrono::duration_cast<base::Millis>(loop_.now().time_since_epoch()).count());
+  return static_cast<std::uint32_t>(
+      std::chrono::duration_cast<base::Millis>(loop_.now().time_since_epoch()).count());
 }
 
 Link& Backend::link_for(const Call& call) {
@@ -223,7 +226,8 @@ void Backend::shut() {
 
 bool Backend::is_drained() const {
   const auto is_empty = [](const std::unique_ptr<Link>& link) { return link->is_empty(); };
-  return waiting_.empty() && std::all_of(links_.begin(), links_.end(), is_empty) && std::all_of(uploads_.begin(), uploads_.end(), is_empty) &&
+  return waiting_.empty() && std::all_of(links_.begin(), links_.end(), is_empty) &&
+         std::all_of(uploads_.begin(), uploads_.end(), is_empty) &&
          std::all_of(aside_.begin(), aside_.end(), is_empty);
 }
 
@@ -237,7 +241,8 @@ void Backend::on_link_proven(Link& /*link*/) {
 
 bool Backend::wants_reconnect() const {
   // An ejected backend is left alone until a probe has found it well.
-  return setup_.address.is_set() && (options().on_down == OnDown::Keep || !setup_.health->is_down());
+  return setup_.address.is_set() &&
+         (options().on_down == OnDown::Keep || !setup_.health->is_down());
 }
 
 void Backend::on_link_failed(Link& /*link*/, const Failure& failure) {
@@ -248,7 +253,8 @@ void Backend::on_link_failed(Link& /*link*/, const Failure& failure) {
 }
 
 void Backend::on_link_stalled(Link& link) {
-  const auto place = std::find_if(links_.begin(), links_.end(), [&](const auto& owned) { return owned.get() == &link; });
+  const auto place = std::find_if(links_.begin(), links_.end(),
+                                  [&](const auto& owned) { return owned.get() == &link; });
   if (place == links_.end()) {
     return;  // An exclusive link, which blocks nobody, or one that stands aside already.
   }
@@ -263,12 +269,16 @@ void Backend::on_link_empty(Link& link) {
 }
 
 void Backend::reap() {
-  const auto is_gone = [](const std::unique_ptr<Link>& link) { return link->is_retired() && link->is_empty(); };
+  const auto is_gone = [](const std::unique_ptr<Link>& link) {
+    return link->is_retired() && link->is_empty();
+  };
   std::erase_if(aside_, is_gone);
   std::erase_if(uploads_, is_gone);
   start_waiting_uploads();
   std::size_t idle = 0;
-  std::erase_if(uploads_, [&](const std::unique_ptr<Link>& link) { return link->is_empty() && ++idle > kUploadLinksIdleMax; });
+  std::erase_if(uploads_, [&](const std::unique_ptr<Link>& link) {
+    return link->is_empty() && ++idle > kUploadLinksIdleMax;
+  });
 }
 
 }  // namespace kvferry::pool

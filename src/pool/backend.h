@@ -1,9 +1,11 @@
-// Backend: one remote server of a pool, as one worker sees it: its links, its limits, what becomes of its failures.
+// Backend: one remote server of a pool, as one worker sees it: its links, its limits, what becomes
+// of its failures.
 //
-// Shared links carry everything but streamed requests; a session keeps to one of them (call.lane), so its requests run in order.
-// When a client that does not read blocks a shared link, the link is set aside: a fresh one takes its place, and only lanes that
-// still have calls outstanding on the old one stay there.
-// Threads: one worker; BackendHealth is shared with the others and with control.
+// Shared links carry everything but streamed requests; a session keeps to one of them (call.lane),
+// so its requests run in order. When a client that does not read blocks a shared link, the link is
+// set aside: a fresh one takes its place, and only lanes that still have calls outstanding on the
+// old one stay there. Threads: one worker; BackendHealth is shared with the others and with
+// control.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +32,8 @@ class PoolEvents {
  public:
   /// The failure that took the backend down; reported by one worker only.
   virtual void on_backend_down(const PoolOptions& pool, const ServerOptions& server) = 0;
-  virtual void on_backend_failure(const PoolOptions& pool, const ServerOptions& server, const Failure& failure) = 0;
+  virtual void on_backend_failure(const PoolOptions& pool, const ServerOptions& server,
+                                  const Failure& failure) = 0;
 
  protected:
   ~PoolEvents() = default;
@@ -49,7 +52,7 @@ class Backend final : public LinkHost, public call::BodySink {
   struct Setup {
     const PoolOptions* options = nullptr;
     ServerOptions server;
-    net::Address address;                   // Unset while the name has no address.
+    net::Address address;  // Unset while the name has no address.
     std::shared_ptr<BackendHealth> health;
   };
   Backend(Setup setup, net::Loop& loop, PoolEvents& events, std::uint64_t random_seed);
@@ -57,14 +60,16 @@ class Backend final : public LinkHost, public call::BodySink {
 
   /// Sends a whole request, or answers `call` with the reason why not.
   void forward(call::Call& call, std::string_view bytes);
-  /// The link that `call` may be written to (Link::write, then Link::commit), or null with the reason in `why`.
+  /// The link that `call` may be written to (Link::write, then Link::commit), or null with the
+  /// reason in `why`.
   Link* admit(const call::Call& call, Failure& why);
   /// Starts a streamed request: its line now, its body through call.body_sink.
   void start_upload(call::Call& call, std::string_view line);
   /// Answers `call` with the error line of `failure` and counts it.
   void refuse(call::Call& call, const Failure& failure);
 
-  /// Takes new options, address and health over. Links to another address are set aside; connection counts are adjusted.
+  /// Takes new options, address and health over. Links to another address are set aside; connection
+  /// counts are adjusted.
   void configure(Setup setup);
   void preconnect();
   /// Removed from its pool: outstanding calls end, then is_drained().
@@ -74,7 +79,7 @@ class Backend final : public LinkHost, public call::BodySink {
   bool is_drained() const;
 
   const ServerOptions& server() const { return setup_.server; }
-  BackendHealth& health() { return *setup_.health; }
+  const std::shared_ptr<BackendHealth>& shared_health() const { return setup_.health; }
 
   // LinkHost
   const net::Address& address() const override { return setup_.address; }
@@ -115,10 +120,11 @@ class Backend final : public LinkHost, public call::BodySink {
   std::shared_ptr<BackendStats> stats_;
   Links links_;
   Links uploads_;
-  Links aside_;              // Stalled or retired: drain, then go.
-  CallFifo waiting_;         // Streamed requests without a link yet; their lines lie in call.stash.
+  Links aside_;       // Stalled or retired: drain, then go.
+  CallFifo waiting_;  // Streamed requests without a link yet; their lines lie in call.stash.
   net::Timer wait_timer_;
-  net::Task reap_task_;      // Links are destroyed, and waiting uploads started, outside of their own callbacks.
+  net::Task reap_task_;  // Links are destroyed, and waiting uploads started, outside of their own
+                         // callbacks.
   std::uint64_t random_state_;
   bool is_retired_ = false;
 };

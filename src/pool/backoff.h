@@ -1,4 +1,5 @@
-// Backoff: how long to wait before the next connection attempt. Doubles with full jitter up to a maximum.
+// Backoff: how long to wait before the next connection attempt. Doubles with full jitter up to a
+// maximum.
 //
 // Pure: the random word is a parameter.
 #pragma once
@@ -14,7 +15,8 @@ class Backoff {
  public:
   Backoff(base::Millis min, base::Millis max) noexcept : min_(min), max_(max) {}
 
-  /// The delay after one more failure: between half of the current step and the whole of it, `random` deciding.
+  /// The delay after one more failure: between half of the current step and the whole of it,
+  /// `random` deciding.
   base::Millis on_failure(std::uint64_t random) noexcept {
     step_ = step_.count() == 0 ? min_ : std::min(step_ * 2, max_);
     const auto half = static_cast<std::uint64_t>(step_.count()) / 2;

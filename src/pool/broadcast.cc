@@ -9,9 +9,13 @@ using call::Flow;
 using call::ReplyPart;
 using memcache::ReplyCode;
 
-void Broadcast::start(call::CallPool& calls, Call& parent, const std::vector<std::unique_ptr<Backend>>& backends, std::string_view bytes) {
-  // Released by itself after the last answer, which may come from within the loop; one more is counted until it has ended.
-  auto* broadcast = new Broadcast(calls, parent, backends.size() + 1);  // NOLINT(cppcoreguidelines-owning-memory): owns itself
+void Broadcast::start(call::CallPool& calls, Call& parent,
+                      const std::vector<std::unique_ptr<Backend>>& backends,
+                      std::string_view bytes) {
+  // Released by itself after the last answer, which may come from within the loop; one more is
+  // counted until it has ended.
+  auto* broadcast = new Broadcast(
+      calls, parent, backends.size() + 1);  // NOLINT(cppcoreguidelines-owning-memory): owns itself
   for (const auto& backend : backends) {
     Call& call = calls.acquire();
     call.sink = broadcast;

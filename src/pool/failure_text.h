@@ -1,7 +1,7 @@
 // The error lines that a pool makes itself, in the wording that the pool asks for.
 //
-// Kvferry style says what failed, where, and whether the command may have run; twemproxy style is what twemproxy writes:
-// the text of a system error.
+// Kvferry style says what failed, where, and whether the command may have run; twemproxy style is
+// what twemproxy writes: the text of a system error.
 #pragma once
 
 #include <string>
@@ -14,11 +14,12 @@ namespace kvferry::pool {
 /// What is told about one failed call.
 struct Failure {
   FailureKind kind = FailureKind::Down;
-  int error = 0;             // errno of the cause, 0 when there is none.
-  bool may_have_run = false; // Bytes of the request may have reached the backend.
+  int error = 0;              // errno of the cause, 0 when there is none.
+  bool may_have_run = false;  // Bytes of the request may have reached the backend.
 };
 
 /// One line, with its line end. `label` is the backend's.
-std::string failure_line(const PoolOptions& options, const std::string& label, const Failure& failure);
+std::string failure_line(const PoolOptions& options, const std::string& label,
+                         const Failure& failure);
 
 }  // namespace kvferry::pool

@@ -20,7 +20,9 @@ Link::Link(LinkHost& host, net::Loop& loop, Use use)
       backoff_(host.options().backoff_min, host.options().backoff_max),
       use_(use) {}
 
-Link::~Link() { KVF_CHECK(calls_.empty()); }
+Link::~Link() {
+  KVF_CHECK(calls_.empty());
+}
 
 std::uint32_t Link::now_ms() const {
   const auto since_epoch = loop_.now().time_since_epoch();
@@ -76,7 +78,8 @@ void Link::commit_upload(Call& call) {
 }
 
 void Link::connect() {
-  auto opened = loop_.connect(host_.address(), net::ConnectOptions{.keepalive = host_.options().tcpkeepalive}, *this);
+  auto opened = loop_.connect(
+      host_.address(), net::ConnectOptions{.keepalive = host_.options().tcpkeepalive}, *this);
   if (!opened) {
     fail(Failure{.kind = FailureKind::ConnectRefused, .error = EMFILE, .may_have_run = false});
     return;
@@ -109,7 +112,9 @@ void Link::retire() {
   }
 }
 
-void Link::shut(FailureKind kind) { fail(Failure{.kind = kind, .error = 0, .may_have_run = phase_ == Phase::Up}); }
+void Link::shut(FailureKind kind) {
+  fail(Failure{.kind = kind, .error = 0, .may_have_run = phase_ == Phase::Up});
+}
 
 bool Link::has_lane(std::uint64_t lane) const {
   for (const Call* call = calls_.front(); call != nullptr; call = call->next_at_target) {
@@ -188,7 +193,9 @@ void Link::hand_over(Call& call, const memcache::ReplyChunk& chunk, std::string_
     if (is_discarding_) {
       return;
     }
-    const Flow flow = call.sink->on_reply(call, ReplyPart{.bytes = bytes, .code = chunk.code, .is_first = is_first, .is_last = false});
+    const Flow flow = call.sink->on_reply(
+        call,
+        ReplyPart{.bytes = bytes, .code = chunk.code, .is_first = is_first, .is_last = false});
     if (flow == Flow::Pause && phase_ == Phase::Up) {
       is_paused_ = true;
       stream_->pause_reading();
@@ -201,12 +208,16 @@ void Link::hand_over(Call& call, const memcache::ReplyChunk& chunk, std::string_
   on_call_answered(call);
   const bool is_early = upload_ == &call;
   if (is_early) {
-    // Answered before its body had come: the backend's idea of what follows is unknown, so this connection ends here.
+    // Answered before its body had come: the backend's idea of what follows is unknown, so this
+    // connection ends here.
     upload_ = nullptr;
     call.body_sink = nullptr;
     close_stream();
   }
-  call.sink->on_reply(call, ReplyPart{.bytes = is_cut_short ? std::string_view{} : bytes, .code = chunk.code, .is_first = is_first, .is_last = true});
+  call.sink->on_reply(call, ReplyPart{.bytes = is_cut_short ? std::string_view{} : bytes,
+                                      .code = chunk.code,
+                                      .is_first = is_first,
+                                      .is_last = true});
   if (is_retired_ && calls_.empty()) {
     close_stream();
   }
@@ -224,7 +235,9 @@ void Link::on_call_answered(Call& call) {
   }
 }
 
-void Link::on_end() { on_closed(ECONNRESET); }
+void Link::on_end() {
+  on_closed(ECONNRESET);
+}
 
 void Link::on_closed(int error) {
   if (phase_ == Phase::Up && calls_.empty() && is_proven_) {
@@ -234,7 +247,10 @@ void Link::on_closed(int error) {
     return;
   }
   if (phase_ == Phase::Connecting) {
-    fail(Failure{.kind = error == ETIMEDOUT ? FailureKind::ConnectTimeout : FailureKind::ConnectRefused, .error = error, .may_have_run = false});
+    fail(Failure{
+        .kind = error == ETIMEDOUT ? FailureKind::ConnectTimeout : FailureKind::ConnectRefused,
+        .error = error,
+        .may_have_run = false});
   } else if (phase_ == Phase::Up) {
     fail(Failure{.kind = FailureKind::Closed, .error = error, .may_have_run = true});
   }
@@ -280,11 +296,12 @@ void Link::fail(const Failure& failure) {
   const std::string line = host_.failure_line(failure);
   bool is_broken = is_reply_cut;
   while (Call* call = failed.pop_front()) {
-    call->sink->on_reply(*call, ReplyPart{.bytes = is_broken ? std::string_view{} : std::string_view(line),
-                                          .code = ReplyCode::ServerError,
-                                          .is_first = !is_broken,
-                                          .is_last = true,
-                                          .is_broken = is_broken});
+    call->sink->on_reply(*call,
+                         ReplyPart{.bytes = is_broken ? std::string_view{} : std::string_view(line),
+                                   .code = ReplyCode::ServerError,
+                                   .is_first = !is_broken,
+                                   .is_last = true,
+                                   .is_broken = is_broken});
     is_broken = false;
   }
   host_.on_link_empty(*this);
@@ -355,7 +372,8 @@ Flow Link::on_body(Call& call, std::string_view bytes, bool is_last) {
 void Link::on_body_lost(Call& call) {
   KVF_DCHECK(&call == upload_);
   static_cast<void>(call);
-  // The backend waits for bytes that will not come. Closing tells it; it is not the backend's failure.
+  // The backend waits for bytes that will not come. Closing tells it; it is not the backend's
+  // failure.
   shut(FailureKind::Draining);
 }
 

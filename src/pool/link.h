@@ -2,16 +2,17 @@
 //
 //   Down --admit()/timer--> Connecting --on_connected--> Up --on_closed, timeout, bad reply--> Down
 //     ^                         |
-//     +---- refused, timeout ---+   after a failure the timer tries again with back-off, and calls are refused meanwhile
+//     +---- refused, timeout ---+   after a failure the timer tries again with back-off, and calls
+//     are refused meanwhile
 //
-// Replies are matched to calls by order alone, so a link whose order is in doubt (timeout, damage, stray bytes) is closed and all
-// its calls fail: a late reply never reaches another request.
+// Replies are matched to calls by order alone, so a link whose order is in doubt (timeout, damage,
+// stray bytes) is closed and all its calls fail: a late reply never reaches another request.
 //
-// Ordinary links carry the calls of many sessions. An exclusive link carries one streamed request at a time, whose body would
-// otherwise hold everyone else up.
+// Ordinary links carry the calls of many sessions. An exclusive link carries one streamed request
+// at a time, whose body would otherwise hold everyone else up.
 //
-// Lifetime:  owned by its Backend (the LinkHost), which outlives it. Calls are pointed to until their last reply part.
-// Threads:   one worker.
+// Lifetime:  owned by its Backend (the LinkHost), which outlives it. Calls are pointed to until
+// their last reply part. Threads:   one worker.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,8 @@ class LinkHost {
   virtual bool wants_reconnect() const = 0;
   /// The first reply of a fresh connection came.
   virtual void on_link_proven(Link& link) = 0;
-  /// The link failed with calls outstanding, or could not connect. Its calls are answered after this.
+  /// The link failed with calls outstanding, or could not connect. Its calls are answered after
+  /// this.
   virtual void on_link_failed(Link& link, const Failure& failure) = 0;
   /// A client that does not read has blocked the link for kStallNotice.
   virtual void on_link_stalled(Link& link) = 0;
@@ -70,7 +72,8 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   /// No call may be outstanding.
   ~Link();
 
-  /// Whether a call may be queued now; starts connecting when that is what it takes. A value is the reason of a refusal.
+  /// Whether a call may be queued now; starts connecting when that is what it takes. A value is the
+  /// reason of a refusal.
   std::optional<FailureKind> admit();
   /// Where the bytes of an admitted request go, before commit().
   void write(std::string_view bytes) { stream_->output().append_output(stream_->blocks(), bytes); }
@@ -83,7 +86,8 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   void preconnect();
   /// Forgets the back-off: the backend is known to be well again.
   void clear_backoff();
-  /// Takes no new connection attempts from now on; closes at once when no call is outstanding, else after the last.
+  /// Takes no new connection attempts from now on; closes at once when no call is outstanding, else
+  /// after the last.
   void retire();
   /// Fails every outstanding call and closes.
   void shut(FailureKind kind);
@@ -95,7 +99,8 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   bool is_paused() const { return is_paused_; }
   std::uint32_t inflight() const { return inflight_; }
   std::size_t queued_bytes() const { return stream_ ? stream_->output_bytes() : 0; }
-  /// Whether a call of `lane` is outstanding. Linear in the calls; for the rare case of a stalled link.
+  /// Whether a call of `lane` is outstanding. Linear in the calls; for the rare case of a stalled
+  /// link.
   bool has_lane(std::uint64_t lane) const;
 
   // net::StreamHandler
@@ -143,11 +148,11 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   Phase phase_ = Phase::Down;
   Use use_;
   bool is_retired_ = false;
-  bool is_proven_ = false;        // A reply has come since it was connected.
-  bool is_in_reply_ = false;      // Parts of the front call's reply have been taken.
-  bool is_passed_on_ = false;     // ... and at least one was handed to its sink.
-  bool is_paused_ = false;        // The front call's sink said Pause.
-  bool is_discarding_ = false;    // The front call's sink wants no more.
+  bool is_proven_ = false;      // A reply has come since it was connected.
+  bool is_in_reply_ = false;    // Parts of the front call's reply have been taken.
+  bool is_passed_on_ = false;   // ... and at least one was handed to its sink.
+  bool is_paused_ = false;      // The front call's sink said Pause.
+  bool is_discarding_ = false;  // The front call's sink wants no more.
   bool is_delivering_ = false;
   bool is_upload_paused_ = false;
 };

@@ -22,14 +22,20 @@ namespace {
 
 constexpr std::string_view kEndLine = "END\r\n";
 constexpr std::string_view kCutLine = "SERVER_ERROR kvferry: connection to backend lost\r\n";
-constexpr std::string_view kForeignKeyLine = "SERVER_ERROR kvferry: backend sent a key that was not asked for\r\n";
+constexpr std::string_view kForeignKeyLine =
+    "SERVER_ERROR kvferry: backend sent a key that was not asked for\r\n";
 
 }  // namespace
 
 MultiGet::MultiGet(MultiGets& home, Call& parent, OnPartial on_partial)
-    : home_(home), parent_(parent), resume_task_(net::Task::Callback::to<&MultiGet::on_resumed>(this)), on_partial_(on_partial) {}
+    : home_(home),
+      parent_(parent),
+      resume_task_(net::Task::Callback::to<&MultiGet::on_resumed>(this)),
+      on_partial_(on_partial) {}
 
-base::BlockPool& MultiGet::blocks() { return home_.loop_.blocks(); }
+base::BlockPool& MultiGet::blocks() {
+  return home_.loop_.blocks();
+}
 
 Flow MultiGet::on_reply(Call& call, const ReplyPart& reply) {
   Part& part = parts_[call.owner_index];
@@ -117,7 +123,8 @@ void MultiGet::finish_part(Part& part) {
 
 const MultiGet::Part* MultiGet::first_failed() const {
   const Part* end = parts_ + part_count_;
-  const Part* found = std::find_if(static_cast<const Part*>(parts_), end, [](const Part& part) { return part.is_failed; });
+  const Part* found = std::find_if(static_cast<const Part*>(parts_), end,
+                                   [](const Part& part) { return part.is_failed; });
   return found == end ? nullptr : found;
 }
 
@@ -197,8 +204,8 @@ void MultiGet::finish_all() {
 }
 
 void MultiGet::give_up() {
-  // An item was passed on in part and its rest will never come: the parent's stream is lost. Parts that are still outstanding
-  // are waited for, since their calls are ours.
+  // An item was passed on in part and its rest will never come: the parent's stream is lost. Parts
+  // that are still outstanding are waited for, since their calls are ours.
   is_broken_ = true;
   if (parts_left_ == 0) {
     finish({}, ReplyCode::ServerError, true);
@@ -220,7 +227,9 @@ void MultiGet::finish(std::string_view bytes, ReplyCode code, bool is_broken) {
 
 void MultiGet::pass(std::string_view bytes) {
   const bool is_first = !std::exchange(has_passed_, true);
-  const Flow flow = parent_.sink->on_reply(parent_, ReplyPart{.bytes = bytes, .code = ReplyCode::Value, .is_first = is_first, .is_last = false});
+  const Flow flow = parent_.sink->on_reply(
+      parent_,
+      ReplyPart{.bytes = bytes, .code = ReplyCode::Value, .is_first = is_first, .is_last = false});
   if (flow == Flow::Pause) {
     is_parent_paused_ = true;
   }
@@ -255,7 +264,8 @@ MultiGets::MultiGets(net::Loop& loop, call::CallPool& calls, base::MemoryBudget&
     : loop_(loop), calls_(calls), pool_(sizeof(MultiGet), budget) {}
 
 bool MultiGets::start(Call& parent, const memcache::Request& request, const Placement& placement,
-                      const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial, std::uint64_t& random_state) {
+                      const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial,
+                      std::uint64_t& random_state) {
   if (!place_keys(request, placement, random_state)) {
     return false;
   }
@@ -268,7 +278,8 @@ bool MultiGets::start(Call& parent, const memcache::Request& request, const Plac
   MultiGet& multiget = make(parent, request.keys.size(), on_partial);
   fill(multiget, parent);
   const std::string_view line = request.line;
-  std::string_view prefix = line.substr(0, static_cast<std::size_t>(request.keys.data() - line.data()));
+  std::string_view prefix =
+      line.substr(0, static_cast<std::size_t>(request.keys.data() - line.data()));
   while (prefix.ends_with(' ')) {
     prefix.remove_suffix(1);
   }
@@ -282,7 +293,8 @@ bool MultiGets::start(Call& parent, const memcache::Request& request, const Plac
   return true;
 }
 
-bool MultiGets::place_keys(const memcache::Request& request, const Placement& placement, std::uint64_t& random_state) {
+bool MultiGets::place_keys(const memcache::Request& request, const Placement& placement,
+                           std::uint64_t& random_state) {
   places_.clear();
   memcache::KeyWalker walker(request.keys);
   for (std::string_view key = walker.next(); !key.empty(); key = walker.next()) {
@@ -311,7 +323,8 @@ MultiGet& MultiGets::make(Call& parent, std::size_t text_bytes, OnPartial on_par
   auto& multiget = *new (pool_.acquire()) MultiGet(*this, parent, on_partial);
   const std::size_t key_count = places_.size();
   const std::size_t part_count = backend_of_part_.size();
-  const std::size_t bytes = part_count * sizeof(MultiGet::Part) + key_count * sizeof(MultiGet::Key) + text_bytes;
+  const std::size_t bytes =
+      part_count * sizeof(MultiGet::Part) + key_count * sizeof(MultiGet::Key) + text_bytes;
   char* memory = nullptr;
   if (bytes <= base::kBlockBytesLarge - sizeof(base::Block)) {
     multiget.block_ = loop_.blocks().acquire(bytes > base::kBlockBytesSmall - sizeof(base::Block));
@@ -324,7 +337,8 @@ MultiGet& MultiGets::make(Call& parent, std::size_t text_bytes, OnPartial on_par
   std::uninitialized_default_construct_n(multiget.parts_, part_count);
   multiget.keys_ = reinterpret_cast<MultiGet::Key*>(memory + part_count * sizeof(MultiGet::Part));
   std::uninitialized_default_construct_n(multiget.keys_, key_count);
-  multiget.texts_ = memory + part_count * sizeof(MultiGet::Part) + key_count * sizeof(MultiGet::Key);
+  multiget.texts_ =
+      memory + part_count * sizeof(MultiGet::Part) + key_count * sizeof(MultiGet::Key);
   multiget.key_count_ = static_cast<std::uint32_t>(key_count);
   multiget.part_count_ = static_cast<std::uint16_t>(part_count);
   multiget.parts_left_ = multiget.part_count_;
@@ -368,7 +382,8 @@ void MultiGets::fill(MultiGet& multiget, Call& parent) {
   }
 }
 
-void MultiGets::send_part(MultiGet& multiget, std::uint16_t index, Backend& backend, std::string_view prefix) {
+void MultiGets::send_part(MultiGet& multiget, std::uint16_t index, Backend& backend,
+                          std::string_view prefix) {
   MultiGet::Part& part = multiget.parts_[index];
   Call& call = *part.call;
   Failure why;

@@ -1,14 +1,16 @@
 // MultiGet: one get of several keys, asked as one request per backend and merged in request order.
 //
 //   keys    a   b   c   d          parts   0: "get a c"   1: "get b d"
-//   parts   0   1   0   1          items   as they come, kept per part; a key without an item is a miss
+//   parts   0   1   0   1          items   as they come, kept per part; a key without an item is a
+//   miss
 //
-// Nothing is passed on before every part is complete, so that a failed part can still turn the whole into one error line
-// (on_partial: error). When a part grows above kMergeBufferBytes passing on starts early: items leave as their turn comes, and a
-// part that is ahead is paused. A failure after that ends the reply with the error line in place of END.
+// Nothing is passed on before every part is complete, so that a failed part can still turn the
+// whole into one error line (on_partial: error). When a part grows above kMergeBufferBytes passing
+// on starts early: items leave as their turn comes, and a part that is ahead is paused. A failure
+// after that ends the reply with the error line in place of END.
 //
-// Lifetime:  from MultiGets::start() to the last part of the parent's reply. It owns the calls of its parts.
-// Threads:   one worker.
+// Lifetime:  from MultiGets::start() to the last part of the parent's reply. It owns the calls of
+// its parts. Threads:   one worker.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +32,8 @@ namespace kvferry::pool {
 class Backend;
 class MultiGets;
 
-/// Bytes of one part that are kept before passing on starts early, and the window of a part that is ahead of its turn.
+/// Bytes of one part that are kept before passing on starts early, and the window of a part that is
+/// ahead of its turn.
 inline constexpr std::size_t kMergeBufferBytes = std::size_t{256} * 1024;
 
 class MultiGet final : public call::ReplySink, public call::ReplySource {
@@ -59,18 +62,20 @@ class MultiGet final : public call::ReplySink, public call::ReplySource {
     KeyState state = KeyState::Waiting;
   };
   struct Part {
-    call::Call* call = nullptr;      // Null once its last reply part has come.
+    call::Call* call = nullptr;  // Null once its last reply part has come.
     memcache::ValueScanner scanner;
-    base::ByteChain items;           // Items whose turn has not come, in key order.
-    base::ByteChain error;           // The error line, when it failed.
-    std::uint32_t next_key = 0;      // First key that no item was seen for, or kNone.
+    base::ByteChain items;       // Items whose turn has not come, in key order.
+    base::ByteChain error;       // The error line, when it failed.
+    std::uint32_t next_key = 0;  // First key that no item was seen for, or kNone.
     std::uint32_t last_key = 0;
-    bool is_in_item = false;         // An item has begun and not ended.
+    bool is_in_item = false;  // An item has begun and not ended.
     bool is_failed = false;
-    bool is_cut = false;             // Failed inside an item.
+    bool is_cut = false;  // Failed inside an item.
   };
 
-  std::string_view text_of(const Key& key) const { return {texts_ + key.text_begin, key.text_bytes}; }
+  std::string_view text_of(const Key& key) const {
+    return {texts_ + key.text_begin, key.text_bytes};
+  }
   void take(Part& part, const call::ReplyPart& reply);
   bool take_item(Part& part, const memcache::ScanEvent& event);
   void fail(Part& part, std::string_view line);
@@ -95,16 +100,16 @@ class MultiGet final : public call::ReplySink, public call::ReplySource {
   Key* keys_ = nullptr;
   Part* parts_ = nullptr;
   char* texts_ = nullptr;
-  base::Block* block_ = nullptr;     // Holds keys, parts and texts ...
-  void* heap_ = nullptr;             // ... or this does, for very wide gets.
+  base::Block* block_ = nullptr;  // Holds keys, parts and texts ...
+  void* heap_ = nullptr;          // ... or this does, for very wide gets.
   std::uint32_t key_count_ = 0;
-  std::uint32_t next_key_ = 0;       // First key that was not passed on.
+  std::uint32_t next_key_ = 0;  // First key that was not passed on.
   std::uint32_t parts_left_ = 0;
   std::uint16_t part_count_ = 0;
   OnPartial on_partial_;
-  bool is_starting_ = true;          // Parts are being sent: nothing is passed on yet.
+  bool is_starting_ = true;  // Parts are being sent: nothing is passed on yet.
   bool is_early_ = false;
-  bool has_passed_ = false;          // The parent's sink has taken something.
+  bool has_passed_ = false;  // The parent's sink has taken something.
   bool is_parent_paused_ = false;
   bool is_discarding_ = false;
   bool is_broken_ = false;
@@ -115,10 +120,12 @@ class MultiGets {
  public:
   MultiGets(net::Loop& loop, call::CallPool& calls, base::MemoryBudget& budget);
 
-  /// Splits `request` (a retrieval of two keys or more) over `backends` as `placement` says and answers `parent`. When all keys
-  /// belong to one backend the request goes there as it came. False, with nothing done, when no server is live.
+  /// Splits `request` (a retrieval of two keys or more) over `backends` as `placement` says and
+  /// answers `parent`. When all keys belong to one backend the request goes there as it came.
+  /// False, with nothing done, when no server is live.
   bool start(call::Call& parent, const memcache::Request& request, const Placement& placement,
-             const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial, std::uint64_t& random_state);
+             const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial,
+             std::uint64_t& random_state);
 
  private:
   friend class MultiGet;
@@ -127,11 +134,13 @@ class MultiGets {
     std::uint32_t backend;
   };
 
-  bool place_keys(const memcache::Request& request, const Placement& placement, std::uint64_t& random_state);
+  bool place_keys(const memcache::Request& request, const Placement& placement,
+                  std::uint64_t& random_state);
   void number_parts(std::size_t backend_count);
   MultiGet& make(call::Call& parent, std::size_t text_bytes, OnPartial on_partial);
   void fill(MultiGet& multiget, call::Call& parent);
-  void send_part(MultiGet& multiget, std::uint16_t index, Backend& backend, std::string_view prefix);
+  void send_part(MultiGet& multiget, std::uint16_t index, Backend& backend,
+                 std::string_view prefix);
   void release(MultiGet& multiget);
 
   net::Loop& loop_;

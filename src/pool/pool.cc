@@ -22,13 +22,16 @@ std::uint64_t seed_from(const void* object, net::Loop& loop) {
 }
 
 bool is_same_server(const ServerOptions& left, const ServerOptions& right) {
-  return left.host == right.host && left.port == right.port && left.name == right.name && left.is_unix == right.is_unix;
+  return left.host == right.host && left.port == right.port && left.name == right.name &&
+         left.is_unix == right.is_unix;
 }
 
 }  // namespace
 
 Pool::Pool(const PoolContext& context, std::shared_ptr<const PoolSnapshot> snapshot)
-    : context_(context), multigets_(context.loop, context.calls, context.budget), random_state_(seed_from(this, context.loop)) {
+    : context_(context),
+      multigets_(context.loop, context.calls, context.budget),
+      random_state_(seed_from(this, context.loop)) {
   apply(std::move(snapshot));
 }
 
@@ -36,7 +39,8 @@ Pool::~Pool() = default;
 
 void Pool::send(Call& call, const Request& request) {
   if (request.key_count > 1) {
-    if (!multigets_.start(call, request, *snapshot_->placement, backends_, options().on_partial, random_state_)) {
+    if (!multigets_.start(call, request, *snapshot_->placement, backends_, options().on_partial,
+                          random_state_)) {
       refuse_all_down(call);
     }
     return;
@@ -79,8 +83,11 @@ void Pool::refuse_all_down(Call& call) {
   call::answer(call, failure_line(options(), {}, failure), ReplyCode::ServerError);
 }
 
-std::unique_ptr<Backend> Pool::take_backend(const ServerOptions& server, std::vector<std::unique_ptr<Backend>>& from) {
-  const auto found = std::find_if(from.begin(), from.end(), [&](const auto& backend) { return backend && is_same_server(backend->server(), server); });
+std::unique_ptr<Backend> Pool::take_backend(const ServerOptions& server,
+                                            std::vector<std::unique_ptr<Backend>>& from) {
+  const auto found = std::find_if(from.begin(), from.end(), [&](const auto& backend) {
+    return backend && is_same_server(backend->server(), server);
+  });
   return found == from.end() ? nullptr : std::move(*found);
 }
 
@@ -90,10 +97,14 @@ void Pool::apply(std::shared_ptr<const PoolSnapshot> snapshot) {
   const std::shared_ptr<const PoolSnapshot> old = std::exchange(snapshot_, std::move(snapshot));
   for (std::size_t i = 0; i < options().servers.size(); ++i) {
     const ServerOptions& server = options().servers[i];
-    Backend::Setup setup{.options = &options(), .server = server, .address = snapshot_->addresses[i], .health = snapshot_->health[i]};
+    Backend::Setup setup{.options = &options(),
+                         .server = server,
+                         .address = snapshot_->addresses[i],
+                         .health = snapshot_->health[i]};
     std::unique_ptr<Backend> backend = take_backend(server, before);
     if (backend == nullptr) {
-      backend = std::make_unique<Backend>(std::move(setup), context_.loop, context_.events, next_random(random_state_));
+      backend = std::make_unique<Backend>(std::move(setup), context_.loop, context_.events,
+                                          next_random(random_state_));
     } else {
       backend->configure(std::move(setup));
     }
@@ -127,8 +138,10 @@ void Pool::shut() {
 }
 
 bool Pool::is_drained() const {
-  return std::all_of(backends_.begin(), backends_.end(), [](const auto& backend) { return backend->is_drained(); }) &&
-         std::all_of(draining_.begin(), draining_.end(), [](const Draining& draining) { return draining.backend->is_drained(); });
+  return std::all_of(backends_.begin(), backends_.end(),
+                     [](const auto& backend) { return backend->is_drained(); }) &&
+         std::all_of(draining_.begin(), draining_.end(),
+                     [](const Draining& draining) { return draining.backend->is_drained(); });
 }
 
 }  // namespace kvferry::pool

@@ -36,7 +36,8 @@ class Pool final : public call::Target {
 
   void send(call::Call& call, const memcache::Request& request) override;
 
-  /// Takes a new snapshot over: kept servers (same host, port and name) keep their links, removed ones drain.
+  /// Takes a new snapshot over: kept servers (same host, port and name) keep their links, removed
+  /// ones drain.
   void apply(std::shared_ptr<const PoolSnapshot> snapshot);
   /// Removed from the configuration: everything drains.
   void retire();
@@ -52,7 +53,8 @@ class Pool final : public call::Target {
   void send_to_many(call::Call& call, const memcache::Request& request);
   void broadcast(call::Call& call, const memcache::Request& request);
   void refuse_all_down(call::Call& call);
-  std::unique_ptr<Backend> take_backend(const ServerOptions& server, std::vector<std::unique_ptr<Backend>>& from);
+  std::unique_ptr<Backend> take_backend(const ServerOptions& server,
+                                        std::vector<std::unique_ptr<Backend>>& from);
 
   PoolContext context_;
   std::shared_ptr<const PoolSnapshot> snapshot_;

@@ -21,7 +21,8 @@ void append_words_but(std::string& out, std::string_view text, std::string_view 
   }
 }
 
-/// The word that asks for silence: `noreply` at the end of a classic line, the flag q of a meta line.
+/// The word that asks for silence: `noreply` at the end of a classic line, the flag q of a meta
+/// line.
 std::string_view quiet_word(const memcache::Request& request) {
   memcache::TokenWalker walker(request.line_text());
   std::string_view last;
@@ -51,7 +52,8 @@ std::string_view unmute(const memcache::Request& request, std::string& scratch) 
   append_words_but(scratch, request.line_text(), quiet_word(request));
   scratch += "\r\n";
   if (request.has_complete_value && request.size_bytes > request.line.size()) {
-    scratch.append(request.line.data() + request.line.size(), request.size_bytes - request.line.size());
+    scratch.append(request.line.data() + request.line.size(),
+                   request.size_bytes - request.line.size());
   }
   return scratch;
 }

@@ -1,7 +1,7 @@
 // PoolSnapshot: everything that control decides about a pool, immutable, handed to every worker.
 //
-// A new one is published when the configuration, an address or the health of a backend changes; what is in use lives on until its
-// last holder lets go.
+// A new one is published when the configuration, an address or the health of a backend changes;
+// what is in use lives on until its last holder lets go.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ namespace kvferry::pool {
 struct PoolSnapshot {
   PoolOptions options;
   std::shared_ptr<const Placement> placement;
-  std::vector<net::Address> addresses;                   // One per server; unset while a name has no address.
-  std::vector<std::shared_ptr<BackendHealth>> health;    // One per server.
+  std::vector<net::Address> addresses;  // One per server; unset while a name has no address.
+  std::vector<std::shared_ptr<BackendHealth>> health;  // One per server.
 };
 
 }  // namespace kvferry::pool

@@ -33,12 +33,12 @@ struct BackendStats {
   base::Counter bytes_sent;
   base::Counter bytes_received;
   base::Counter connects;
-  base::Counter stray_replies;   // Bytes that answered no request; the link was closed.
-  base::Counter links_up;        // Gauge.
-  base::Counter inflight;        // Gauge: calls that wait for a reply.
-  base::Counter stalls;          // Times a slow client blocked a link and a fresh one took its place.
+  base::Counter stray_replies;  // Bytes that answered no request; the link was closed.
+  base::Counter links_up;       // Gauge.
+  base::Counter inflight;       // Gauge: calls that wait for a reply.
+  base::Counter stalls;  // Times a slow client blocked a link and a fresh one took its place.
   std::array<base::Counter, kFailureKinds> failures;  // Calls, by cause.
-  base::Histogram latency;       // Queued to answered.
+  base::Histogram latency;                            // Queued to answered.
 };
 
 }  // namespace kvferry::pool

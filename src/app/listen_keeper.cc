@@ -1,0 +1,131 @@
+#include "app/listen_keeper.h"
+
+#include <algorithm>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+
+namespace kvferry::app {
+namespace {
+
+base::Result<net::Address> address_of(const config::Endpoint& endpoint) {
+  if (endpoint.is_unix()) {
+    return net::Address::from_path(endpoint.path);
+  }
+  if (endpoint.host == "localhost") {
+    return net::Address::from_ip("127.0.0.1", endpoint.port);
+  }
+  return net::Address::from_ip(endpoint.host, endpoint.port);
+}
+
+net::Address bound_address(int socket) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(storage);
+  getsockname(socket, reinterpret_cast<sockaddr*>(&storage), &size);
+  return {reinterpret_cast<const sockaddr*>(&storage), size};
+}
+
+front::ServiceOptions service_options(const config::Model& model, const config::PoolConfig& pool,
+                                      const config::ListenerOptions& listener) {
+  front::ServiceOptions options;
+  const bool is_store = pool.protocol == config::PoolProtocol::Store;
+  options.words = is_store ? memcache::ErrorWords::Store : memcache::ErrorWords::Proxy;
+  options.allows_admin = is_store || listener.is_admin;
+  options.parser.value_bytes_max =
+      is_store ? model.process.store.item_bytes_max
+               : std::min<std::uint64_t>(model.process.item_bytes_max, memcache::kValueBytesMax);
+  options.parser.close_on_long_line = is_store;
+  options.stall_timeout = pool.options.stall_timeout;
+  options.idle_timeout = std::chrono::duration_cast<base::Seconds>(pool.client_idle_timeout);
+  return options;
+}
+
+}  // namespace
+
+ListenSet::~ListenSet() {
+  for (Entry& entry : entries_) {
+    for (const int socket : entry.sockets) {
+      if (socket >= 0) {
+        close(socket);
+      }
+    }
+  }
+}
+
+base::Result<ListenSet> ListenSet::open(const config::Model& model, std::size_t workers,
+                                        const ListenSet& before) {
+  ListenSet made;
+  for (const config::PoolConfig& pool : model.pools) {
+    for (const config::ListenerOptions& listener : pool.listeners) {
+      ListenerPlan plan;
+      Entry entry{.endpoint = listener.endpoint, .sockets = std::vector<int>(workers, -1)};
+      const auto known =
+          std::find_if(before.entries_.begin(), before.entries_.end(),
+                       [&](const Entry& other) { return other.endpoint == listener.endpoint; });
+      if (known != before.entries_.end()) {
+        plan = before.plans_[static_cast<std::size_t>(known - before.entries_.begin())];
+        plan.clients->set_max(listener.max_clients);
+      } else {
+        plan.clients = std::make_shared<front::ClientLimit>(listener.max_clients);
+        if (auto opened = made.open_one(listener, plan, workers, entry); !opened) {
+          made.entries_.push_back(std::move(entry));  // Closes what was opened of it.
+          return std::move(opened).error();
+        }
+      }
+      plan.pool = pool.protocol == config::PoolProtocol::Store ? std::string{} : pool.name;
+      plan.service = service_options(model, pool, listener);
+      made.plans_.push_back(std::move(plan));
+      made.entries_.push_back(std::move(entry));
+    }
+  }
+  return made;
+}
+
+base::Result<void> ListenSet::open_one(const config::ListenerOptions& options, ListenerPlan& plan,
+                                       std::size_t workers, Entry& entry) {
+  auto address = address_of(options.endpoint);
+  if (!address) {
+    return std::move(address).error();
+  }
+  plan.address = *address;
+  plan.listen.backlog = static_cast<int>(options.backlog);
+  if (options.endpoint.mode) {
+    plan.listen.unix_mode = *options.endpoint.mode;
+  }
+  if (!options.reuse_port && !plan.address.is_unix() && plan.address.port() != 0) {
+    // Workers share the port among themselves, which would also let a stranger in unnoticed: look
+    // first.
+    net::ListenOptions alone = plan.listen;
+    alone.reuse_port = false;
+    auto first = net::open_listening_socket(plan.address, alone);
+    if (!first) {
+      return std::move(first).error();
+    }
+    close(*first);
+  }
+  for (std::size_t i = 0; i < workers; ++i) {
+    if (i > 0 && plan.address.is_unix()) {
+      entry.sockets[i] = dup(entry.sockets[0]);
+      continue;
+    }
+    auto socket = net::open_listening_socket(plan.address, plan.listen);
+    if (!socket) {
+      return std::move(socket).error();
+    }
+    entry.sockets[i] = *socket;
+    if (!plan.address.is_unix()) {
+      plan.address = bound_address(*socket);
+    }
+  }
+  return {};
+}
+
+std::vector<int> ListenSet::take_sockets(std::size_t index) {
+  std::vector<int> taken;
+  for (Entry& entry : entries_) {
+    taken.push_back(std::exchange(entry.sockets[index], -1));
+  }
+  return taken;
+}
+
+}  // namespace kvferry::app

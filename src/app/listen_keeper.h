@@ -1,0 +1,52 @@
+// ListenKeeper: control's side of listeners. Sockets for all workers are opened before a
+// configuration is applied, so that an address that cannot be bound refuses the whole of it.
+//
+// Threads: control.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/plan.h"
+#include "base/result.h"
+#include "config/model.h"
+
+namespace kvferry::app {
+
+/// Listeners of one configuration, with the sockets that workers have not been given yet.
+class ListenSet {
+ public:
+  ListenSet() = default;
+  ListenSet(const ListenSet&) = delete;
+  ListenSet& operator=(const ListenSet&) = delete;
+  ListenSet(ListenSet&&) noexcept = default;
+  ListenSet& operator=(ListenSet&&) noexcept = default;
+  /// Closes what was not handed out.
+  ~ListenSet();
+
+  /// Opens `workers` sockets for each listener of `model` that `before` does not have; takes those
+  /// that it has over.
+  static base::Result<ListenSet> open(const config::Model& model, std::size_t workers,
+                                      const ListenSet& before);
+
+  const std::vector<ListenerPlan>& plans() const { return plans_; }
+  /// The sockets of worker `index`, one per listener, -1 where the worker has it already. Each is
+  /// handed out once.
+  std::vector<int> take_sockets(std::size_t index);
+
+ private:
+  struct Entry {
+    config::Endpoint endpoint;
+    std::vector<int> sockets;  // By worker; -1 once handed out.
+  };
+
+  base::Result<void> open_one(const config::ListenerOptions& options, ListenerPlan& plan,
+                              std::size_t workers, Entry& entry);
+
+  std::vector<ListenerPlan> plans_;
+  std::vector<Entry> entries_;  // Beside plans_.
+};
+
+}  // namespace kvferry::app

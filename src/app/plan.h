@@ -1,0 +1,28 @@
+// Plan: what control tells workers to be. Immutable; a worker takes it over whole, between two
+// turns.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "front/service.h"
+#include "net/address.h"
+#include "pool/snapshot.h"
+
+namespace kvferry::app {
+
+struct ListenerPlan {
+  net::Address address;  // The bound one; identifies the listener over reloads.
+  std::string pool;      // Name of its pool; empty for the embedded store.
+  front::ServiceOptions service;
+  net::ListenOptions listen;
+  std::shared_ptr<front::ClientLimit> clients;  // Of this listener, over all workers.
+};
+
+struct Plan {
+  std::vector<std::shared_ptr<const pool::PoolSnapshot>> pools;
+  std::vector<ListenerPlan> listeners;
+};
+
+}  // namespace kvferry::app

@@ -1,0 +1,536 @@
+#include "app/server.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <fstream>
+#include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <utility>
+
+#include "app/metrics.h"
+#include "app/stats_text.h"
+#include "app/version.h"
+#include "config/loader.h"
+
+namespace kvferry::app {
+namespace {
+
+/// Logs are written out, and the store is kept clean, this often.
+constexpr base::Millis kTick{100};
+
+std::size_t processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    return std::max(1, CPU_COUNT(&set));
+  }
+  return 1;
+}
+
+/// Takes as many descriptors as the system lets us have and tells how many that are.
+std::size_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return 1024;
+  }
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+  static_cast<void>(getrlimit(RLIMIT_NOFILE, &limit));
+  return static_cast<std::size_t>(limit.rlim_cur);
+}
+
+net::Io engine_of(config::IoEngine io) {
+  switch (io) {
+    case config::IoEngine::Auto:
+      return net::Io::Auto;
+    case config::IoEngine::Uring:
+      return net::Io::Uring;
+    case config::IoEngine::Epoll:
+      return net::Io::Epoll;
+  }
+  return net::Io::Auto;
+}
+
+base::Result<std::string> read_secret(const config::Secret& secret) {
+  switch (secret.kind) {
+    case config::Secret::Kind::None:
+      return std::string{};
+    case config::Secret::Kind::Text:
+      return secret.text;
+    case config::Secret::Kind::Environment: {
+      const char* value = std::getenv(
+          secret.text.c_str());  // NOLINT(concurrency-mt-unsafe): nothing sets variables
+      if (value == nullptr) {
+        return base::Error(base::ErrorCode::NotFound,
+                           "environment variable " + secret.text + " is not set");
+      }
+      return std::string(value);
+    }
+    case config::Secret::Kind::File: {
+      std::ifstream file(secret.text);
+      std::string line;
+      if (!file || !std::getline(file, line)) {
+        return base::Error(base::ErrorCode::NotFound, "cannot read a secret from " + secret.text);
+      }
+      return line;
+    }
+  }
+  return std::string{};
+}
+
+}  // namespace
+
+Server::Server(ServerOptions options)
+    : options_(std::move(options)), listens_(std::make_shared<ListenSet>()) {}
+
+Server::~Server() {
+  workers_.clear();
+  admin_.reset();
+  signal_watch_.reset();
+  config_watch_.reset();
+  if (signal_fd_ >= 0) {
+    close(signal_fd_);
+  }
+}
+
+int Server::run() {
+  if (auto started = start(); !started) {
+    if (log_ != nullptr) {
+      log_->flush();
+    }
+    static_cast<void>(std::fprintf(stderr, "kvferry: %s\n", started.error().text().c_str()));
+    for (auto& worker : workers_) {
+      worker->drain(base::Millis(0));
+    }
+    for (auto& worker : workers_) {
+      worker->join();
+    }
+    return 1;
+  }
+  loop_->run();
+  for (auto& worker : workers_) {
+    worker->join();
+  }
+  log_->write(base::LogLevel::Notice, "app", "ended", {});
+  log_->flush();
+  if (!options_.pid_file.empty()) {
+    static_cast<void>(unlink(options_.pid_file.c_str()));
+  }
+  return 0;
+}
+
+base::Result<void> Server::start() {
+  auto loaded = load();
+  if (!loaded) {
+    return std::move(loaded).error();
+  }
+  if (auto opened = open_basics(*loaded); !opened) {
+    return opened;
+  }
+  if (auto watching = watch_signals(); !watching) {
+    return watching;
+  }
+  if (auto started = start_workers(*loaded); !started) {
+    return started;
+  }
+  const bool wants_watch = loaded->process.watch && !options_.config_paths.empty();
+  if (auto applied = apply(std::move(loaded).value()); !applied) {
+    return applied;
+  }
+  if (wants_watch) {
+    auto watch = ConfigWatch::open(*loop_, options_.config_paths,
+                                   base::Delegate<void()>::to<&Server::reload>(this));
+    if (!watch) {
+      return std::move(watch).error();
+    }
+    config_watch_ = std::move(watch).value();
+  }
+  if (!options_.pid_file.empty()) {
+    std::ofstream(options_.pid_file) << getpid() << "\n";
+  }
+  tick_timer_ = std::make_unique<net::Timer>(net::Timer::Callback::to<&Server::tick>(this));
+  tick();
+  return {};
+}
+
+base::Result<config::Model> Server::load() {
+  if (options_.config_paths.empty()) {
+    return default_model();
+  }
+  config::Loaded loaded = config::load(options_.config_paths);
+  const std::string text = loaded.text();
+  if (!loaded.model) {
+    return base::Error(base::ErrorCode::InvalidInput, "the configuration cannot be used:\n" + text);
+  }
+  if (!text.empty()) {
+    static_cast<void>(std::fputs(text.c_str(), stderr));
+  }
+  override_with_options(*loaded.model);
+  return *std::move(loaded.model);
+}
+
+config::Model Server::default_model() const {
+  config::Model model;
+  config::PoolConfig pool;
+  pool.name = "store";
+  pool.options.name = "store";
+  pool.protocol = config::PoolProtocol::Store;
+  pool.listeners.push_back(config::ListenerOptions{.endpoint = options_.listen, .where = {}});
+  model.pools.push_back(std::move(pool));
+  override_with_options(model);
+  return model;
+}
+
+void Server::override_with_options(config::Model& model) const {
+  config::ProcessOptions& process = model.process;
+  process.workers = options_.workers.value_or(process.workers);
+  process.io = options_.io.value_or(process.io);
+  process.log.file = options_.log_file.value_or(process.log.file);
+  process.log.level = options_.log_level.value_or(process.log.level);
+  process.store.memory_bytes = options_.store_memory_bytes.value_or(process.store.memory_bytes);
+}
+
+base::Result<void> Server::open_basics(const config::Model& model) {
+  const config::ProcessOptions& process = model.process;
+  auto log = base::Log::open(process.log);
+  if (!log) {
+    return std::move(log).error();
+  }
+  log_ = std::move(log).value();
+  budget_ = std::make_unique<base::MemoryBudget>(process.memory_limit_bytes);
+  const std::size_t descriptors = raise_descriptor_limit();
+  const std::size_t reserve = std::min(kReservedDescriptors, descriptors / 4);
+  process_limit_ = std::make_unique<front::ClientLimit>(descriptors - reserve);
+  store_ = std::make_unique<store::Store>(store::StoreConfig{
+      .limit_bytes = process.store.memory_bytes, .item_bytes_max = process.store.item_bytes_max});
+  // Control handles little: the plain engine keeps its descriptors out of the ring's accounts.
+  auto loop = net::Loop::open(net::LoopOptions{.io = net::Io::Epoll}, *budget_);
+  if (!loop) {
+    return std::move(loop).error();
+  }
+  loop_ = std::move(loop).value();
+  started_ = loop_->now();
+  auto resolver = net::Resolver::open(*loop_, net::ResolverOptions{});
+  if (!resolver) {
+    return std::move(resolver).error();
+  }
+  resolver_ = std::move(resolver).value();
+  return {};
+}
+
+base::Result<void> Server::start_workers(const config::Model& model) {
+  const std::size_t count = model.process.workers == 0 ? processors() : model.process.workers;
+  for (std::size_t i = 0; i < count; ++i) {
+    workers_.push_back(std::make_unique<Worker>(
+        Worker::Setup{.index = i,
+                      .loop = net::LoopOptions{.io = engine_of(model.process.io)},
+                      .budget = budget_.get(),
+                      .log = log_.get(),
+                      .registry = &registry_,
+                      .host = this,
+                      .store = store_.get(),
+                      .process_limit = process_limit_.get()}));
+    if (auto started = workers_.back()->start(); !started) {
+      workers_.pop_back();
+      return started;
+    }
+    ++workers_left_;
+  }
+  const Worker& first = *workers_.front();
+  log_->write(base::LogLevel::Notice, "app", "started",
+              {{"version", kVersion},
+               {"workers", std::to_string(count)},
+               {"io", first.engine_name()},
+               {"io_reason", first.fallback_reason()}});
+  return {};
+}
+
+base::Result<void> Server::check_unchangeable(const config::Model& model) const {
+  if (config_version_ == 0) {
+    return {};
+  }
+  const config::ProcessOptions& now = model_.process;
+  const config::ProcessOptions& next = model.process;
+  if (now.workers != next.workers || now.io != next.io) {
+    return base::Error(
+        base::ErrorCode::Unsupported,
+        "'workers' and 'io' cannot change while kvferry runs; restart it to change them");
+  }
+  return {};
+}
+
+base::Result<std::map<std::string, std::unique_ptr<PoolKeeper>>> Server::make_keepers(
+    const config::Model& model) {
+  std::map<std::string, std::unique_ptr<PoolKeeper>> keepers;
+  const PoolKeeper::Context context{
+      .loop = *loop_, .resolver = *resolver_, .log = *log_, .publish = [this] { publish(); }};
+  for (const config::PoolConfig& pool : model.pools) {
+    if (pool.protocol == config::PoolProtocol::Store) {
+      continue;
+    }
+    const auto before = keepers_.find(pool.name);
+    auto keeper = PoolKeeper::make(context, pool.options,
+                                   before == keepers_.end() ? nullptr : before->second.get());
+    if (!keeper) {
+      return base::Error(keeper.error().code(),
+                         "pool '" + pool.name + "': " + keeper.error().text());
+    }
+    keepers[pool.name] = std::move(keeper).value();
+  }
+  return keepers;
+}
+
+base::Result<void> Server::apply(config::Model model) {
+  if (auto allowed = check_unchangeable(model); !allowed) {
+    return allowed;
+  }
+  auto keepers = make_keepers(model);
+  if (!keepers) {
+    return std::move(keepers).error();
+  }
+  auto listens = ListenSet::open(model, workers_.size(), *listens_);
+  if (!listens) {
+    return std::move(listens).error();
+  }
+  if (model.process.admin != model_.process.admin || config_version_ == 0) {
+    if (auto opened = open_admin(model); !opened) {
+      return opened;
+    }
+  }
+  // Nothing can be refused from here on.
+  keepers_ = std::move(keepers).value();
+  listens_ = std::make_shared<ListenSet>(std::move(listens).value());
+  budget_->set_limit(model.process.memory_limit_bytes);
+  store_->set_memory_limit(model.process.store.memory_bytes);
+  log_->set_level(model.process.log.level);
+  model_ = std::move(model);
+  ++config_version_;
+  publish();
+  for (auto& [name, keeper] : keepers_) {
+    keeper->start();
+  }
+  return {};
+}
+
+void Server::publish() {
+  auto plan = std::make_shared<Plan>();
+  for (const auto& [name, keeper] : keepers_) {
+    plan->pools.push_back(keeper->snapshot());
+  }
+  plan->listeners = listens_->plans();
+  // Ready is said once all workers serve the new plan.
+  auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
+  const std::uint64_t version = config_version_;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    workers_[i]->apply(plan, listens_->take_sockets(i), [this, left, version] {
+      if (left->fetch_sub(1) == 1) {
+        loop_->post([this, version] {
+          if (std::exchange(announced_version_, version) != version) {
+            announce();
+          }
+        });
+      }
+    });
+  }
+}
+
+void Server::announce() {
+  for (const ListenerPlan& listener : listens_->plans()) {
+    log_->write(base::LogLevel::Notice, "front", "listening",
+                {{"address", listener.address.to_string()},
+                 {"pool", listener.pool.empty() ? "store" : listener.pool}});
+  }
+  log_->write(base::LogLevel::Notice, "app", "configuration applied",
+              {{"version", std::to_string(config_version_)}});
+  log_->flush();
+}
+
+base::Result<void> Server::open_admin(const config::Model& model) {
+  if (!model.process.admin) {
+    admin_.reset();
+    return {};
+  }
+  const config::AdminOptions& wanted = *model.process.admin;
+  auto address = wanted.endpoint.is_unix()
+                     ? net::Address::from_path(wanted.endpoint.path)
+                     : net::Address::from_ip(wanted.endpoint.host, wanted.endpoint.port);
+  if (!address) {
+    return std::move(address).error();
+  }
+  auto token = read_secret(wanted.token);
+  if (!token) {
+    return std::move(token).error();
+  }
+  // An address that stays must be let go of before it can be bound again.
+  const bool is_same_place =
+      model_.process.admin && model_.process.admin->endpoint == wanted.endpoint;
+  if (is_same_place) {
+    admin_.reset();
+  }
+  auto opened =
+      admin::AdminServer::open(*loop_, admin::AdminOptions{.listen = *address, .token = *token});
+  if (!opened) {
+    return std::move(opened).error();
+  }
+  admin_ = std::move(opened).value();
+  admin::add_state_routes(*admin_, [this] { return collect(); });
+  admin_->add_route(
+      "POST", "/reload",
+      [this](const http::Request&) {
+        reload();
+        http::Response response;
+        response.status = last_reload_error_.empty() ? 200 : 409;
+        response.body = last_reload_error_.empty() ? "reloaded\n" : last_reload_error_ + "\n";
+        return response;
+      },
+      "read the configuration again");
+  log_->write(base::LogLevel::Notice, "admin", "listening",
+              {{"address", admin_->address().to_string()}});
+  return {};
+}
+
+base::Result<void> Server::watch_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
+    sigaddset(&set, signal);
+  }
+  // Blocked before any worker starts, so that they inherit it.
+  if (pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) {
+    return base::Error(base::ErrorCode::System, "cannot block signals");
+  }
+  signal_fd_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (signal_fd_ < 0) {
+    return base::Error::from_errno("signalfd", errno);
+  }
+  auto watch = loop_->watch_fd(signal_fd_, POLLIN,
+                               base::Delegate<void(unsigned)>::to<&Server::on_signal>(this));
+  if (!watch) {
+    return std::move(watch).error();
+  }
+  signal_watch_ = std::move(watch).value();
+  return {};
+}
+
+void Server::on_signal(unsigned /*events*/) {
+  signalfd_siginfo info{};
+  while (read(signal_fd_, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
+    switch (static_cast<int>(info.ssi_signo)) {
+      case SIGHUP:
+      case SIGUSR1:
+        if (auto reopened = log_->reopen(); !reopened) {
+          log_->write(base::LogLevel::Error, "app", "cannot reopen the log",
+                      {{"error", reopened.error().text()}});
+        }
+        if (static_cast<int>(info.ssi_signo) == SIGHUP && model_.process.reload_on_hup) {
+          reload();
+        }
+        break;
+      default:
+        drain();
+        break;
+    }
+  }
+}
+
+void Server::reload() {
+  if (is_draining_) {
+    return;
+  }
+  auto loaded = load();
+  base::Result<void> applied =
+      loaded ? apply(std::move(loaded).value()) : base::Result<void>(loaded.error());
+  if (applied) {
+    ++reloads_ok_;
+    last_reload_error_.clear();
+    return;
+  }
+  ++reloads_failed_;
+  last_reload_error_ = applied.error().text();
+  log_->write(base::LogLevel::Error, "app", "reload failed, the running configuration stays",
+              {{"error", last_reload_error_}});
+}
+
+void Server::drain() {
+  const base::Millis deadline = is_draining_ ? base::Millis(0) : model_.process.drain_timeout;
+  if (!std::exchange(is_draining_, true)) {
+    log_->write(base::LogLevel::Notice, "app", "draining",
+                {{"timeout_ms", std::to_string(deadline.count())}});
+    if (admin_ != nullptr) {
+      admin_->set_draining(true);
+    }
+  }
+  for (auto& worker : workers_) {
+    worker->drain(deadline);
+  }
+}
+
+void Server::tick() {
+  log_->flush();
+  store_->maintain(store_now());
+  loop_->timers().arm(*tick_timer_, loop_->now() + kTick);
+}
+
+void Server::on_backend_down(const std::string& pool, const std::string& label) {
+  loop_->post([this, pool, label] {
+    if (const auto found = keepers_.find(pool); found != keepers_.end()) {
+      found->second->on_down(label);
+    }
+  });
+}
+
+void Server::on_backend_failed(const std::string& pool, const std::string& label) {
+  loop_->post([this, pool, label] {
+    if (const auto found = keepers_.find(pool); found != keepers_.end()) {
+      found->second->on_failed(label);
+    }
+  });
+}
+
+void Server::on_worker_ended(std::size_t /*index*/) {
+  loop_->post([this] {
+    if (--workers_left_ == 0) {
+      loop_->stop();
+    }
+  });
+}
+
+bool Server::compose_stats(std::string_view words, std::string& out) {
+  return app::compose_stats(StatsSources{.registry = registry_,
+                                         .store = *store_,
+                                         .budget = *budget_,
+                                         .threads = workers_.size(),
+                                         .clients = *process_limit_},
+                            words, out);
+}
+
+admin::MetricsModel Server::collect() {
+  admin::MetricsModel model = collect_metrics(registry_, *store_);
+  model.process.version = kVersion;
+  model.process.io_engine = workers_.front()->engine_name();
+  model.process.uptime = std::chrono::duration_cast<base::Seconds>(loop_->now() - started_);
+  model.process.workers = static_cast<std::uint32_t>(workers_.size());
+  model.process.is_draining = is_draining_;
+  model.process.usage = base::read_process_usage();
+  model.process.memory_used_bytes = budget_->used_bytes();
+  model.process.memory_limit_bytes = budget_->limit_bytes();
+  model.process.config_version = config_version_;
+  model.process.reloads_ok = reloads_ok_;
+  model.process.reloads_failed = reloads_failed_;
+  model.process.last_reload_error = last_reload_error_;
+  model.process.log_lines_lost = log_->lost_lines();
+  for (admin::BackendMetrics& backend : model.backends) {
+    if (const auto keeper = keepers_.find(backend.pool); keeper != keepers_.end()) {
+      backend.ejections = keeper->second->ejections();
+    }
+  }
+  return model;
+}
+
+}  // namespace kvferry::app

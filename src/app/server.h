@@ -1,0 +1,114 @@
+// Server: the control thread: configuration, reloads, names and health of backends, admin HTTP,
+// signals, the end.
+//
+// Threads: control, the functions of WorkerHost aside, which workers call and which only post or
+// read counters.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <sys/signalfd.h>
+#include <vector>
+
+#include "admin/admin_server.h"
+#include "app/config_watch.h"
+#include "app/listen_keeper.h"
+#include "app/pool_keeper.h"
+#include "app/stats_registry.h"
+#include "app/worker.h"
+#include "base/log.h"
+#include "base/memory_budget.h"
+#include "base/result.h"
+#include "config/model.h"
+#include "net/loop.h"
+#include "net/resolver.h"
+#include "store/store.h"
+
+namespace kvferry::app {
+
+/// What the command line says. Where it names a thing that a file names too, the command line wins.
+struct ServerOptions {
+  std::vector<std::string> config_paths;  // None: the embedded store on `listen`.
+  config::Endpoint listen{.host = "127.0.0.1", .port = 11211, .path = {}, .mode = {}};
+  std::optional<std::uint64_t> store_memory_bytes;
+  std::optional<std::uint32_t> workers;
+  std::optional<config::IoEngine> io;
+  std::optional<std::string> log_file;
+  std::optional<base::LogLevel> log_level;
+  std::string pid_file;
+};
+
+/// Descriptors that clients may not take: backends, listeners and admin need them.
+inline constexpr std::size_t kReservedDescriptors = 256;
+
+class Server final : private WorkerHost {
+ public:
+  explicit Server(ServerOptions options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Serves until a signal ends it. Gives the exit status.
+  int run();
+
+ private:
+  // WorkerHost
+  void on_backend_down(const std::string& pool, const std::string& label) override;
+  void on_backend_failed(const std::string& pool, const std::string& label) override;
+  bool compose_stats(std::string_view words, std::string& out) override;
+  void on_worker_ended(std::size_t index) override;
+
+  base::Result<void> start();
+  base::Result<void> open_basics(const config::Model& model);
+  base::Result<void> start_workers(const config::Model& model);
+  base::Result<config::Model> load();
+  config::Model default_model() const;
+  void override_with_options(config::Model& model) const;
+
+  /// All or nothing: on an error what runs is unchanged.
+  base::Result<void> apply(config::Model model);
+  base::Result<void> check_unchangeable(const config::Model& model) const;
+  base::Result<std::map<std::string, std::unique_ptr<PoolKeeper>>> make_keepers(
+      const config::Model& model);
+  base::Result<void> open_admin(const config::Model& model);
+  void publish();
+  void announce();
+
+  base::Result<void> watch_signals();
+  void on_signal(unsigned events);
+  void reload();
+  void drain();
+  void tick();
+
+  admin::MetricsModel collect();
+
+  ServerOptions options_;
+  std::unique_ptr<base::Log> log_;
+  std::unique_ptr<base::MemoryBudget> budget_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<front::ClientLimit> process_limit_;
+  StatsRegistry registry_;
+  std::unique_ptr<net::Loop> loop_;
+  std::unique_ptr<net::Resolver> resolver_;
+  config::Model model_;
+  std::map<std::string, std::unique_ptr<PoolKeeper>> keepers_;
+  std::shared_ptr<ListenSet> listens_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<admin::AdminServer> admin_;
+  std::unique_ptr<net::FdWatch> signal_watch_;
+  std::unique_ptr<ConfigWatch> config_watch_;
+  std::unique_ptr<net::Timer> tick_timer_;
+  int signal_fd_ = -1;
+  base::SteadyTime started_{};
+  std::uint64_t config_version_ = 0;
+  std::uint64_t announced_version_ = 0;
+  std::uint64_t reloads_ok_ = 0;
+  std::uint64_t reloads_failed_ = 0;
+  std::string last_reload_error_;
+  std::size_t workers_left_ = 0;
+  bool is_draining_ = false;
+};
+
+}  // namespace kvferry::app

@@ -1,0 +1,84 @@
+#include "app/stats_registry.h"
+
+#include <algorithm>
+
+namespace kvferry::app {
+
+void StatsRegistry::add(const ServiceEntry& entry) {
+  const std::lock_guard lock(mutex_);
+  services_.push_back(
+      WeakService{.pool = entry.pool, .address = entry.address, .stats = entry.stats});
+}
+
+void StatsRegistry::add(const BackendEntry& entry) {
+  const std::lock_guard lock(mutex_);
+  WeakBackend weak{.pool = entry.pool,
+                   .label = entry.label,
+                   .address = entry.address,
+                   .is_ejecting = entry.is_ejecting,
+                   .health = entry.health,
+                   .stats = entry.stats};
+  const auto known =
+      std::find_if(backends_.begin(), backends_.end(),
+                   [&](const WeakBackend& other) { return other.stats.lock() == entry.stats; });
+  if (known == backends_.end()) {
+    backends_.push_back(std::move(weak));
+  } else {
+    *known = std::move(weak);
+  }
+}
+
+void StatsRegistry::add(const route::StoreCommandStats& stats) {
+  const std::lock_guard lock(mutex_);
+  stores_.push_back(&stats);
+}
+
+void StatsRegistry::remove(const route::StoreCommandStats& stats) {
+  const std::lock_guard lock(mutex_);
+  std::erase(stores_, &stats);
+}
+
+route::StoreCommandTotals StatsRegistry::store_totals() {
+  const std::lock_guard lock(mutex_);
+  route::StoreCommandTotals totals{};
+  for (const route::StoreCommandStats* stats : stores_) {
+    stats->add_to(totals);
+  }
+  return totals;
+}
+
+std::vector<StatsRegistry::ServiceEntry> StatsRegistry::services() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(services_, [](const WeakService& weak) { return weak.stats.expired(); });
+  std::vector<ServiceEntry> alive;
+  for (const WeakService& weak : services_) {
+    if (auto stats = weak.stats.lock()) {
+      alive.push_back(
+          ServiceEntry{.pool = weak.pool, .address = weak.address, .stats = std::move(stats)});
+    }
+  }
+  return alive;
+}
+
+std::vector<StatsRegistry::BackendEntry> StatsRegistry::backends() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(backends_, [](const WeakBackend& weak) {
+    return weak.stats.expired() || weak.health.expired();
+  });
+  std::vector<BackendEntry> alive;
+  for (const WeakBackend& weak : backends_) {
+    auto stats = weak.stats.lock();
+    auto health = weak.health.lock();
+    if (stats && health) {
+      alive.push_back(BackendEntry{.pool = weak.pool,
+                                   .label = weak.label,
+                                   .address = weak.address,
+                                   .is_ejecting = weak.is_ejecting,
+                                   .health = std::move(health),
+                                   .stats = std::move(stats)});
+    }
+  }
+  return alive;
+}
+
+}  // namespace kvferry::app

@@ -1,0 +1,165 @@
+#include "app/stats_text.h"
+
+#include <chrono>
+#include <initializer_list>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "app/version.h"
+
+namespace kvferry::app {
+
+using memcache::Command;
+using memcache::ReplyCode;
+
+namespace {
+
+/// When this process began; what uptime counts from.
+const std::chrono::steady_clock::time_point kStarted = std::chrono::steady_clock::now();
+
+void line(std::string& out, std::string_view name, std::string_view value) {
+  out.append("STAT ").append(name).append(" ").append(value).append("\r\n");
+}
+void line(std::string& out, std::string_view name, std::uint64_t value) {
+  line(out, name, std::to_string(value));
+}
+
+std::string seconds_of(const timeval& time) {
+  std::string micros = std::to_string(time.tv_usec);
+  micros.insert(0, 6 - micros.size(), '0');
+  return std::to_string(time.tv_sec) + "." + micros;
+}
+
+/// Sums over all listeners and workers.
+struct FrontSums {
+  std::uint64_t connections = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t parse_errors = 0;
+  std::uint64_t memory_refusals = 0;
+  std::uint64_t inflight = 0;
+  std::array<std::uint64_t, memcache::kCommandCount> requests{};
+  std::array<std::uint64_t, front::kReplyCodeCount> replies{};
+
+  std::uint64_t of(std::initializer_list<Command> commands) const {
+    std::uint64_t sum = 0;
+    for (const Command command : commands) {
+      sum += requests[static_cast<std::size_t>(command)];
+    }
+    return sum;
+  }
+  std::uint64_t of(ReplyCode code) const { return replies[static_cast<std::size_t>(code)]; }
+};
+
+FrontSums sum_fronts(StatsRegistry& registry) {
+  FrontSums sums;
+  for (const auto& entry : registry.services()) {
+    const front::ServiceStats& stats = *entry.stats;
+    sums.connections += stats.connections.get();
+    sums.accepted += stats.connections_accepted.get();
+    sums.rejected += stats.connections_rejected.get();
+    sums.bytes_received += stats.bytes_received.get();
+    sums.bytes_sent += stats.bytes_sent.get();
+    sums.parse_errors += stats.parse_errors.get();
+    sums.memory_refusals += stats.memory_refusals.get();
+    sums.inflight += stats.inflight.get();
+    for (std::size_t i = 0; i < sums.requests.size(); ++i) {
+      sums.requests[i] += stats.requests[i].get();
+    }
+    for (std::size_t i = 0; i < sums.replies.size(); ++i) {
+      sums.replies[i] += stats.replies[i].get();
+    }
+  }
+  return sums;
+}
+
+void general(const StatsSources& sources, std::string& out) {
+  const FrontSums sums = sum_fronts(sources.registry);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto uptime =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - kStarted);
+  line(out, "pid", static_cast<std::uint64_t>(getpid()));
+  line(out, "uptime", static_cast<std::uint64_t>(uptime.count()));
+  line(out, "time",
+       static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now).count()));
+  line(out, "version", kVersion);
+  line(out, "pointer_size", sizeof(void*) * 8);
+  line(out, "rusage_user", seconds_of(usage.ru_utime));
+  line(out, "rusage_system", seconds_of(usage.ru_stime));
+  line(out, "curr_connections", sums.connections);
+  line(out, "total_connections", sums.accepted);
+  line(out, "rejected_connections", sums.rejected);
+  line(out, "bytes_read", sums.bytes_received);
+  line(out, "bytes_written", sums.bytes_sent);
+  line(out, "threads", sources.threads);
+  line(out, "proxy_conn_requests",
+       sums.of({Command::Get, Command::Gets, Command::Gat, Command::Gats, Command::Set,
+                Command::Add, Command::Replace, Command::Append, Command::Prepend, Command::Cas,
+                Command::Incr, Command::Decr, Command::Touch, Command::Delete, Command::Mg,
+                Command::Ms, Command::Md, Command::Ma, Command::Me}));
+  line(out, "proxy_conn_errors", sums.parse_errors);
+  line(out, "proxy_conn_oom", sums.memory_refusals);
+  line(out, "proxy_req_active", sums.inflight);
+}
+
+void proxy(const StatsSources& sources, std::string& out) {
+  const FrontSums sums = sum_fronts(sources.registry);
+  line(out, "buffer_memory_limit", sources.budget.limit_bytes());
+  line(out, "buffer_memory_used", sources.budget.used_bytes());
+  for (std::size_t i = 1; i <= static_cast<std::size_t>(Command::Delete); ++i) {
+    line(out, "cmd_" + std::string(memcache::command_name(static_cast<Command>(i))),
+         sums.requests[i]);
+  }
+}
+
+void backends(const StatsSources& sources, std::string& out) {
+  for (const auto& entry : sources.registry.backends()) {
+    const std::string prefix = entry.pool + ":" + entry.label + ":";
+    const pool::BackendStats& stats = *entry.stats;
+    line(out, prefix + "address", entry.address);
+    line(out, prefix + "state",
+         entry.health->is_down() ? (entry.is_ejecting ? "ejected" : "down") : "up");
+    line(out, prefix + "links", stats.links_up.get());
+    line(out, prefix + "inflight", stats.inflight.get());
+    line(out, prefix + "requests", stats.requests.get());
+    line(out, prefix + "bytes_sent", stats.bytes_sent.get());
+    line(out, prefix + "bytes_received", stats.bytes_received.get());
+    for (std::size_t i = 0; i < pool::kFailureKinds; ++i) {
+      line(out,
+           prefix + "failed_" + std::string(pool::failure_name(static_cast<pool::FailureKind>(i))),
+           stats.failures[i].get());
+    }
+  }
+}
+
+}  // namespace
+
+store::Instant store_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return store::Instant(
+      static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(now).count()));
+}
+
+bool compose_stats(const StatsSources& sources, std::string_view words, std::string& out) {
+  if (words.empty()) {
+    general(sources, out);
+    for (const route::StatLine& stat :
+         route::store_stat_lines(sources.registry.store_totals(), sources.store.snapshot())) {
+      line(out, stat.name, stat.value);
+    }
+  } else if (words == "proxy") {
+    proxy(sources, out);
+  } else if (words == "proxybe") {
+    backends(sources, out);
+  } else {
+    return false;
+  }
+  out += "END\r\n";
+  return true;
+}
+
+}  // namespace kvferry::app

@@ -1,0 +1,332 @@
+#include "app/worker.h"
+
+#include <algorithm>
+#include <future>
+#include <pthread.h>
+#include <utility>
+
+#include "app/version.h"
+#include "base/check.h"
+#include "route/store_target.h"
+
+namespace kvferry::app {
+namespace {
+
+/// How often a worker trims its pools and looks for clients that were idle too long.
+constexpr base::Millis kHouseKeeping{1000};
+/// How often a draining worker looks whether it is done.
+constexpr base::Millis kDrainCheck{10};
+/// After the deadline of a drain everything is closed; hulls that wait for their calls get this
+/// long to go.
+constexpr base::Millis kLastTurns{1000};
+
+}  // namespace
+
+/// What lives on the worker's thread. Order of members is order of destruction, last first.
+struct Worker::Room {
+  Room(std::unique_ptr<net::Loop> opened, Worker& worker, base::MemoryBudget& budget)
+      : loop(std::move(opened)),
+        calls(budget),
+        sessions(front::session_bytes(), budget),
+        clock_timer(net::Timer::Callback::to<&Worker::tick_clock>(&worker)),
+        house_timer(net::Timer::Callback::to<&Worker::keep_house>(&worker)),
+        drain_timer(net::Timer::Callback::to<&Worker::check_drained>(&worker)) {}
+
+  std::unique_ptr<net::Loop> loop;
+  call::CallPool calls;
+  base::SlabPool sessions;
+  std::unique_ptr<route::StoreTarget> store_target;
+  std::unordered_map<std::string, std::unique_ptr<pool::Pool>> pools;
+  std::vector<std::unique_ptr<pool::Pool>> retired_pools;
+  std::vector<ServiceSlot> services;
+  std::vector<ServiceSlot> retired_services;
+  std::unordered_map<std::string, base::LogThrottle> throttles;  // By pool and backend.
+  net::Timer clock_timer;
+  net::Timer house_timer;
+  net::Timer drain_timer;
+  base::SteadyTime drain_deadline{};
+  bool is_draining = false;
+  bool is_cut = false;  // The deadline has passed: everything was closed.
+};
+
+Worker::Worker(Setup setup) : setup_(setup) {}
+
+Worker::~Worker() {
+  join();
+}
+
+base::Result<void> Worker::start() {
+  std::promise<base::Result<void>> started;
+  auto outcome = started.get_future();
+  thread_ = std::thread([this, &started] {
+    run([&started](base::Result<void> result) { started.set_value(std::move(result)); });
+  });
+  return outcome.get();
+}
+
+void Worker::join() {
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void Worker::run(std::function<void(base::Result<void>)> on_started) {
+  const std::string name = "kvf-worker-" + std::to_string(setup_.index);
+  pthread_setname_np(pthread_self(), name.c_str());
+  auto opened = net::Loop::open(setup_.loop, *setup_.budget);
+  if (!opened) {
+    on_started(std::move(opened).error());
+    return;
+  }
+  room_ = std::make_unique<Room>(std::move(opened).value(), *this, *setup_.budget);
+  loop_ = room_->loop.get();
+  engine_name_ = loop_->engine_name();
+  fallback_reason_ = loop_->fallback_reason();
+  if (setup_.store != nullptr) {
+    room_->store_target = std::make_unique<route::StoreTarget>(*setup_.store, *setup_.budget,
+                                                               route::StoreTargetOptions{});
+    setup_.registry->add(room_->store_target->stats());
+    tick_clock();
+  }
+  loop_->timers().arm(room_->house_timer, loop_->now() + kHouseKeeping);
+  on_started(base::Result<void>{});
+  loop_->run();
+  if (room_->store_target != nullptr) {
+    setup_.registry->remove(room_->store_target->stats());
+  }
+  room_.reset();
+  setup_.host->on_worker_ended(setup_.index);
+}
+
+void Worker::apply(std::shared_ptr<const Plan> plan, std::vector<int> sockets,
+                   std::function<void()> on_applied) {
+  loop_->post([this, plan = std::move(plan), sockets = std::move(sockets),
+               on_applied = std::move(on_applied)] {
+    take_over(*plan, sockets);
+    on_applied();
+  });
+}
+
+void Worker::take_over(const Plan& plan, const std::vector<int>& sockets) {
+  if (room_->is_draining) {
+    return;
+  }
+  take_over_pools(plan);
+  std::vector<ServiceSlot> before = std::exchange(room_->services, {});
+  for (std::size_t i = 0; i < plan.listeners.size(); ++i) {
+    const ListenerPlan& listener = plan.listeners[i];
+    const auto kept = std::find_if(before.begin(), before.end(), [&](const ServiceSlot& slot) {
+      return slot.service && slot.address == listener.address;
+    });
+    if (kept == before.end()) {
+      take_over_listener(listener, sockets[i]);
+    } else {
+      kept->service->configure(listener.service, target_of(listener.pool));
+      room_->services.push_back(std::move(*kept));
+    }
+  }
+  for (ServiceSlot& slot : before) {
+    if (slot.service != nullptr) {
+      slot.listener.reset();
+      slot.service->drain();
+      room_->retired_services.push_back(std::move(slot));
+    }
+  }
+  retire_rest();
+}
+
+void Worker::take_over_pools(const Plan& plan) {
+  auto before = std::exchange(room_->pools, {});
+  for (const auto& snapshot : plan.pools) {
+    const std::string& name = snapshot->options.name;
+    const auto kept = before.find(name);
+    if (kept == before.end()) {
+      const pool::PoolContext context{
+          .loop = *loop_, .calls = room_->calls, .budget = *setup_.budget, .events = *this};
+      room_->pools[name] = std::make_unique<pool::Pool>(context, snapshot);
+    } else {
+      kept->second->apply(snapshot);
+      room_->pools[name] = std::move(kept->second);
+    }
+    announce_backends(*room_->pools[name]);
+  }
+  for (auto& [name, pool] : before) {
+    if (pool != nullptr) {
+      pool->retire();
+      room_->retired_pools.push_back(std::move(pool));
+    }
+  }
+}
+
+void Worker::take_over_listener(const ListenerPlan& listener, int socket) {
+  const front::ServiceContext context{.loop = *loop_,
+                                      .calls = room_->calls,
+                                      .sessions = room_->sessions,
+                                      .budget = *setup_.budget,
+                                      .commands = *this};
+  ServiceSlot slot;
+  slot.address = listener.address;
+  slot.service = std::make_unique<front::Service>(
+      context, listener.service, target_of(listener.pool), *setup_.process_limit, listener.clients);
+  if (listener.pool.empty()) {
+    slot.service->set_forget(
+        base::Delegate<void(std::string_view)>::to<&route::StoreTarget::on_value_too_large>(
+            room_->store_target.get()));
+  }
+  auto listening = loop_->listen(listener.address, listener.listen, *slot.service, socket);
+  if (!listening) {
+    setup_.log->write(
+        base::LogLevel::Error, "app", "cannot serve a listener",
+        {{"address", listener.address.to_string()}, {"error", listening.error().text()}});
+    return;
+  }
+  slot.listener = std::move(listening).value();
+  setup_.registry->add(StatsRegistry::ServiceEntry{.pool = listener.pool,
+                                                   .address = listener.address.to_string(),
+                                                   .stats = slot.service->shared_stats()});
+  room_->services.push_back(std::move(slot));
+}
+
+call::Target& Worker::target_of(const std::string& pool) {
+  if (pool.empty()) {
+    return *room_->store_target;
+  }
+  const auto found = room_->pools.find(pool);
+  KVF_CHECK(found != room_->pools.end());
+  return *found->second;
+}
+
+void Worker::announce_backends(pool::Pool& pool) {
+  for (const auto& backend : pool.backends()) {
+    setup_.registry->add(StatsRegistry::BackendEntry{
+        .pool = pool.options().name,
+        .label = backend->server().label,
+        .address = backend->address().is_set() ? backend->address().to_string()
+                                               : std::string("unresolved"),
+        .is_ejecting = pool.options().on_down == pool::OnDown::Rehash,
+        .health = backend->shared_health(),
+        .stats = backend->shared_stats()});
+  }
+}
+
+/// Lets go of what was removed once its last request is answered.
+void Worker::retire_rest() {
+  std::erase_if(room_->retired_services,
+                [](const ServiceSlot& slot) { return slot.service->is_drained(); });
+  // A retired pool may still be asked by sessions of retired services only.
+  if (room_->retired_services.empty()) {
+    std::erase_if(room_->retired_pools,
+                  [](const std::unique_ptr<pool::Pool>& pool) { return pool->is_drained(); });
+  }
+}
+
+void Worker::keep_house() {
+  for (ServiceSlot& slot : room_->services) {
+    slot.service->sweep_idle();
+  }
+  retire_rest();
+  room_->calls.trim();
+  room_->sessions.trim();
+  if (room_->store_target != nullptr) {
+    room_->store_target->trim();
+  }
+  loop_->timers().arm(room_->house_timer, loop_->now() + kHouseKeeping);
+}
+
+/// The store's clock counts whole seconds: it is set at the beginning of each.
+void Worker::tick_clock() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  room_->store_target->set_now(store::Instant(
+      static_cast<std::uint32_t>(std::chrono::duration_cast<base::Seconds>(now).count())));
+  const auto into_second = std::chrono::duration_cast<base::Millis>(now) % base::Seconds(1);
+  loop_->timers().arm(room_->clock_timer, loop_->now() + base::Seconds(1) - into_second);
+}
+
+void Worker::drain(base::Millis deadline) {
+  loop_->post([this, deadline] { begin_drain(deadline); });
+}
+
+void Worker::begin_drain(base::Millis deadline) {
+  if (!room_->is_draining) {
+    room_->is_draining = true;
+    for (ServiceSlot& slot : room_->services) {
+      slot.listener.reset();
+      slot.service->drain();
+      room_->retired_services.push_back(std::move(slot));
+    }
+    room_->services.clear();
+  }
+  room_->drain_deadline = loop_->now() + deadline;
+  check_drained();
+}
+
+void Worker::check_drained() {
+  const base::SteadyTime now = loop_->now();
+  std::erase_if(room_->retired_services,
+                [](const ServiceSlot& slot) { return slot.service->is_drained(); });
+  if (room_->retired_services.empty()) {
+    for (auto& [name, pool] : room_->pools) {
+      pool->shut();
+    }
+    for (auto& pool : room_->retired_pools) {
+      pool->shut();
+    }
+    loop_->stop();
+    return;
+  }
+  if (now >= room_->drain_deadline) {
+    KVF_CHECK(!room_->is_cut || now < room_->drain_deadline + kLastTurns);
+    if (!std::exchange(room_->is_cut, true)) {
+      setup_.log->write(base::LogLevel::Warning, "app",
+                        "drain deadline reached, closing the clients that are left", {});
+    }
+    for (ServiceSlot& slot : room_->retired_services) {
+      slot.service->close_all();
+    }
+    for (auto& [name, pool] : room_->pools) {
+      pool->shut();
+    }
+    for (auto& pool : room_->retired_pools) {
+      pool->shut();
+    }
+  }
+  loop_->timers().arm(room_->drain_timer, now + kDrainCheck);
+}
+
+std::string_view Worker::version() const {
+  return kVersion;
+}
+
+bool Worker::stats(std::string_view words, std::string& out) {
+  return setup_.host->compose_stats(words, out);
+}
+
+void Worker::set_verbosity(unsigned level) {
+  // As memcached's -v: each step shows more.
+  setup_.log->set_level(level == 0   ? base::LogLevel::Notice
+                        : level == 1 ? base::LogLevel::Info
+                                     : base::LogLevel::Debug);
+}
+
+void Worker::on_backend_down(const pool::PoolOptions& pool, const pool::ServerOptions& server) {
+  setup_.host->on_backend_down(pool.name, server.label);
+}
+
+void Worker::on_backend_failure(const pool::PoolOptions& pool, const pool::ServerOptions& server,
+                                const pool::Failure& failure) {
+  setup_.host->on_backend_failed(pool.name, server.label);
+  base::LogThrottle& throttle = room_->throttles[pool.name + "/" + server.label];
+  if (!throttle.allows(loop_->now())) {
+    return;
+  }
+  std::string line = pool::failure_line(pool, server.label, failure);
+  line.resize(line.size() - 2);  // Without its line end.
+  setup_.log->write(base::LogLevel::Warning, "pool", "backend failed",
+                    {{"pool", pool.name},
+                     {"backend", server.label},
+                     {"kind", pool::failure_name(failure.kind)},
+                     {"error", line},
+                     {"suppressed", std::to_string(throttle.suppressed())}});
+}
+
+}  // namespace kvferry::app
