@@ -59,7 +59,11 @@ class AdminServer final : private net::AcceptHandler {
   /// /healthz answers 503 from now on, or 200 again.
   void set_draining(bool is_draining) noexcept { is_draining_ = is_draining; }
 
-  /// The bound address.
+  /// Closes the listener, so that the address is free; established connections go on. A handler
+  /// must not destroy the server it runs on: it calls this and leaves the rest for a later turn.
+  void stop_listening() noexcept { listener_.reset(); }
+
+  /// The bound address; not after stop_listening().
   const net::Address& address() const noexcept { return listener_->address(); }
   std::size_t connections() const noexcept { return connections_.size(); }
   /// Connections closed at once because connections_max were open.

@@ -35,6 +35,8 @@ std::string_view reason_of(int status) noexcept {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 409:
+      return "Conflict";
     case 413:
       return "Content Too Large";
     case 422:

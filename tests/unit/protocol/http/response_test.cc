@@ -54,7 +54,7 @@ TEST(HttpResponse, AddsFields) {
 
 TEST(HttpResponse, HasAReasonForEveryStatusThatRequestsCanCause) {
   for (const int status :
-       {200, 202, 204, 400, 401, 403, 404, 405, 413, 422, 431, 500, 501, 503, 505}) {
+       {200, 202, 204, 400, 401, 403, 404, 405, 409, 413, 422, 431, 500, 501, 503, 505}) {
     EXPECT_NE(reason_of(status), "Unknown") << status;
   }
   EXPECT_EQ(reason_of(299), "Unknown");
