@@ -59,15 +59,14 @@ class EpollAcceptor final : public EpollSource {
         engine_.accepted(fd, handler_);
         continue;
       }
-      if (is_accept_exhaustion(errno)) {
+      if (errno == EAGAIN) {
+        return;
+      }
+      if (!is_accept_of_lost_peer(errno)) {
         stop();
         engine_.timers().arm(retry_, engine_.now() + kAcceptRetryDelay);
         return;
       }
-      if (errno == EAGAIN) {
-        return;
-      }
-      // A connection that went away before it was taken (ECONNABORTED and the like): the next.
     }
   }
 

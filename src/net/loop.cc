@@ -173,7 +173,9 @@ void Loop::on_linger_due() {
   while (Stream* stream = old.front()) {
     stream->unlink();
     streams_.push_back(*stream);
-    fail_stream(*stream, 0);
+    if (stream->phase_ == Stream::Phase::Lingering) {
+      fail_stream(*stream, 0);
+    }
   }
   if (!lingering_[linger_young_ ^ 1].empty()) {
     timers_.arm(linger_timer_, now_ + kLingerInterval);

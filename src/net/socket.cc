@@ -202,8 +202,25 @@ void set_non_blocking(int fd, bool non_blocking) noexcept {
   }
 }
 
-bool is_accept_exhaustion(int error) noexcept {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+bool is_accept_of_lost_peer(int error) noexcept {
+  // accept() hands over what the network had to say about the connection.
+  switch (error) {
+    case ECONNABORTED:
+    case ECONNRESET:
+    case EINTR:
+    case EPROTO:
+    case EPERM:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case ETIMEDOUT:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace kvferry::net

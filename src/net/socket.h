@@ -84,8 +84,8 @@ int take_socket_error(int fd) noexcept;
 Address peer_address(int fd) noexcept;
 void set_non_blocking(int fd, bool non_blocking) noexcept;
 
-/// Whether accept() failed for want of something that others may give back (descriptors, memory),
-/// so that waiting helps.
-bool is_accept_exhaustion(int error) noexcept;
+/// Whether an error of accept() is that of one connection, which went away before it was taken. Any
+/// other one (descriptors, memory) goes on until others give something back: waiting helps.
+bool is_accept_of_lost_peer(int error) noexcept;
 
 }  // namespace kvferry::net

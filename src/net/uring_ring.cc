@@ -21,6 +21,9 @@ using base::ErrorCode;
 // Modest sizes: ring memory counts against the limit of locked memory of ordinary users.
 constexpr unsigned kSubmissions = 512;
 constexpr unsigned kCompletions = 8192;
+/// A submission may be interrupted; a kernel that cannot take it after that many tries is out of
+/// memory.
+constexpr int kSubmitTriesMax = 1000;
 constexpr std::size_t kBufferRingMax = 32768;  // The kernel's.
 
 }  // namespace
@@ -130,8 +133,24 @@ void UringRing::submit() noexcept {
   }
   // Interrupted or short of memory: what is left is submitted with the next call.
   io_uring_submit(&ring_);
+  if (io_uring_sq_ready(&ring_) == 0) {
+    gathers_used_ = 0;
+  }
+}
+
+void UringRing::submit_all() noexcept {
+  for (int i = 0; i < kSubmitTriesMax && io_uring_sq_ready(&ring_) != 0; ++i) {
+    submit();
+  }
   gathers_used_ = io_uring_sq_ready(&ring_) == 0 ? 0 : gathers_used_;
   KVF_CHECK(gathers_used_ < gathers_.size());
+}
+
+io_uring_sqe* UringRing::next_after_submit() noexcept {
+  submit_all();
+  io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+  KVF_CHECK(entry != nullptr);
+  return entry;
 }
 
 void UringRing::submit_and_settle() noexcept {

@@ -55,16 +55,12 @@ class UringRing {
   /// A submission to fill in; submits what is queued when there is no room.
   io_uring_sqe* next() noexcept {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-    if (entry == nullptr) [[unlikely]] {
-      submit();
-      entry = io_uring_get_sqe(&ring_);
-    }
-    return entry;
+    return entry != nullptr ? entry : next_after_submit();
   }
   /// Space for a gather list that lasts until the next submission, which may happen here.
   GatherList& next_gather_list() noexcept {
     if (gathers_used_ == gathers_.size()) {
-      submit();
+      submit_all();
     }
     return gathers_[gathers_used_++];
   }
@@ -95,6 +91,8 @@ class UringRing {
   int set_up() noexcept;
   int add_buffers(std::size_t count) noexcept;
   void enable() noexcept;
+  io_uring_sqe* next_after_submit() noexcept;
+  void submit_all() noexcept;
   bool has_overflow() const noexcept;
 
   io_uring ring_{};

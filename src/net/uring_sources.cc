@@ -80,19 +80,14 @@ class UringAcceptor final : public UringSource {
         engine_.defer(take_);
       }
     }
-    if (is_exhausted(result)) {
-      engine_.timers().arm(retry_, engine_.now() + kAcceptRetryDelay);
-    } else {
-      // Any other error is that of one connection, which went away before it was taken.
+    if (result >= 0 || result == -ECANCELED || is_accept_of_lost_peer(-result)) {
       arm();
+    } else if (!is_stopped_) {
+      engine_.timers().arm(retry_, engine_.now() + kAcceptRetryDelay);
     }
   }
 
  private:
-  bool is_exhausted(int result) const noexcept {
-    return !is_stopped_ && result < 0 && is_accept_exhaustion(-result);
-  }
-
   void take_pending() {
     std::vector<int> taken;
     const std::size_t count = std::min<std::size_t>(batch_, pending_.size());
