@@ -74,6 +74,28 @@ Slot* Index::insert(const Key& key, Record* record, unsigned uses) noexcept {
   return slot;
 }
 
+void Index::erase(const Key& key, Slot* slot) noexcept {
+  --size_;
+  // The last slot of the chain fills the hole, so that chains do not keep buckets they do not need.
+  Bucket* before_last = nullptr;
+  Bucket* last = &bucket_of(key.hash);
+  while (last->overflow != nullptr) {
+    before_last = last;
+    last = last->overflow;
+  }
+  std::size_t used = kSlotsPerBucket;
+  while (last->slots[used - 1].is_empty()) {
+    --used;
+  }
+  Slot& filler = last->slots[used - 1];
+  *slot = filler;
+  filler.clear();
+  if (used == 1 && before_last != nullptr) {
+    before_last->overflow = nullptr;
+    release_spare(last);
+  }
+}
+
 Slot* Index::empty_slot(Bucket& first) noexcept {
   for (Bucket* bucket = &first;; bucket = bucket->overflow) {
     for (Slot& slot : bucket->slots) {
@@ -109,8 +131,7 @@ void Index::split_next() noexcept {
     const std::array<Slot, kSlotsPerBucket> slots = bucket->slots;
     Bucket* const next = bucket->overflow;
     if (bucket != &chain) {
-      bucket->overflow = nullptr;
-      release_chain(bucket);
+      release_spare(bucket);
     }
     for (const Slot& slot : slots) {
       if (!slot.is_empty()) {
@@ -132,14 +153,10 @@ Index::Bucket* Index::acquire_spare() noexcept {
   return bucket;
 }
 
-void Index::release_chain(Bucket* chain) noexcept {
-  while (chain != nullptr) {
-    Bucket* const next = chain->overflow;
-    chain->overflow = spares_;
-    spares_ = chain;
-    ++spare_count_;
-    chain = next;
-  }
+void Index::release_spare(Bucket* bucket) noexcept {
+  bucket->overflow = spares_;
+  spares_ = bucket;
+  ++spare_count_;
 }
 
 }  // namespace kvferry::store

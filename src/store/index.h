@@ -80,10 +80,8 @@ class Index {
   /// Adds a record whose key is not there. Needs can_insert(). Slots found before are no longer
   /// valid.
   Slot* insert(const Key& key, Record* record, unsigned uses) noexcept;
-  void erase(Slot* slot) noexcept {
-    slot->clear();
-    --size_;
-  }
+  /// Removes `slot`, which holds a record with `key`. Other slots of its bucket may move.
+  void erase(const Key& key, Slot* slot) noexcept;
 
   std::size_t size() const noexcept { return size_; }
   std::size_t bucket_count() const noexcept { return bucket_count_; }
@@ -117,7 +115,7 @@ class Index {
   Slot* empty_slot(Bucket& bucket) noexcept;
   void split_next() noexcept;
   Bucket* acquire_spare() noexcept;
-  void release_chain(Bucket* chain) noexcept;
+  void release_spare(Bucket* bucket) noexcept;
 
   std::vector<Bucket*> buckets_;   // One entry a frame of buckets.
   std::size_t bucket_count_ = 0;   // Buckets in use: level_buckets_ + split_next_.

@@ -7,8 +7,11 @@ namespace kvferry::store {
 
 namespace {
 
-/// Frames that only moving records may take, so that walks and compaction work when memory is full.
-constexpr std::size_t kFramesReserved = 2;
+/// Frames that only moving records may take, so that walks and compaction work when memory is full:
+/// a walk in each queue and a compaction can each have one half filled at a time.
+constexpr std::size_t kFramesReservedMin = 2;
+constexpr std::size_t kFramesReservedMax = 4;
+constexpr std::size_t kFramesPerReserved = 16;
 /// Share of the memory that the Small queue is left with.
 constexpr std::size_t kSmallPercent = 10;
 /// Uses in the Small queue that move an item to Main.
@@ -24,12 +27,16 @@ constexpr std::size_t kShrinkFramesMax = 64;
 
 }  // namespace
 
+std::size_t ItemSpace::frames_reserved() const noexcept {
+  return std::clamp(frames_max_ / kFramesPerReserved, kFramesReservedMin, kFramesReservedMax);
+}
+
 std::size_t ItemSpace::frames_available() const noexcept {
   return free_count_ + (frames_max_ > frames_held_ ? frames_max_ - frames_held_ : 0);
 }
 
 void* ItemSpace::try_acquire_frame(Purpose purpose) noexcept {
-  if (frames_available() <= (purpose == Purpose::Moving ? 0 : kFramesReserved)) {
+  if (frames_available() <= (purpose == Purpose::Moving ? 0 : frames_reserved())) {
     return nullptr;
   }
   if (free_ != nullptr) {
@@ -96,6 +103,9 @@ bool ItemSpace::walk_next(SegmentQueue& from, Walk& walk, Instant now) noexcept 
     return false;
   }
   if (from.walked != segment) {
+    // Compaction would take what is left of it for new.
+    LivenessIndex::remove(*segment);
+    segment->is_walked = true;
     from.walked = segment;
     from.walked_bytes = Segment::kSegmentHeadBytes;
   }
@@ -118,7 +128,7 @@ bool ItemSpace::walk_next(SegmentQueue& from, Walk& walk, Instant now) noexcept 
 void ItemSpace::judge(Record& record, bool is_forced, Instant now) noexcept {
   const Key key(record.key());
   Slot* const slot = index_.find_record(key, &record);
-  if (remove_if_gone(slot, now)) {
+  if (remove_if_gone(key, slot, now)) {
     ++counts_.reclaimed;
     return;
   }
@@ -136,7 +146,7 @@ void ItemSpace::judge(Record& record, bool is_forced, Instant now) noexcept {
   ++counts_.evictions;
   counts_.evicted_unfetched += record.has(kFetched) ? 0 : 1;
   counts_.evicted_active += uses >= kUsesToPromote ? 1 : 0;
-  remove(slot);
+  remove(key, slot);
 }
 
 bool ItemSpace::compact(Instant now) noexcept {
@@ -159,8 +169,9 @@ bool ItemSpace::compact_segment(Segment& segment, Instant now) noexcept {
       continue;
     }
     left -= bytes;
-    Slot* const slot = index_.find_record(Key(record.key()), &record);
-    if (!remove_if_gone(slot, now) && !relocate(slot, name, slot->uses())) {
+    const Key key(record.key());
+    Slot* const slot = index_.find_record(key, &record);
+    if (!remove_if_gone(key, slot, now) && !relocate(slot, name, slot->uses())) {
       return false;
     }
   }
@@ -206,7 +217,8 @@ void ItemSpace::crawl_segment(Segment& segment, Instant now) noexcept {
     ++counts_.crawler_items_checked;
     if (is_expired(record, now) || is_flushed(record)) {
       ++counts_.crawler_reclaimed;
-      remove_if_gone(index_.find_record(Key(record.key()), &record), now);
+      const Key key(record.key());
+      remove_if_gone(key, index_.find_record(key, &record), now);
     } else if (const Instant exptime = record.exptime(); exptime != kNever) {
       exptime_min = std::min(exptime_min, exptime.get());
     }
@@ -229,7 +241,8 @@ void ItemSpace::shrink(Instant now) noexcept {
     }
   }
   // What was free all the time since the last call is more than is needed: half of it goes.
-  const std::size_t idle = free_low_ > kFramesReserved ? (free_low_ - kFramesReserved + 1) / 2 : 0;
+  const std::size_t kept = frames_reserved();
+  const std::size_t idle = free_low_ > kept ? (free_low_ - kept + 1) / 2 : 0;
   for (std::size_t i = 0; i < std::min(idle, kShrinkFramesMax); ++i) {
     return_free_frame();
   }

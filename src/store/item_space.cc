@@ -29,13 +29,13 @@ ItemSpace::~ItemSpace() {
 
 Slot* ItemSpace::find(const Key& key, Instant now) noexcept {
   Slot* slot = index_.find(key);
-  if (slot == nullptr || remove_if_gone(slot, now)) {
+  if (slot == nullptr || remove_if_gone(key, slot, now)) {
     return nullptr;
   }
   return slot;
 }
 
-bool ItemSpace::remove_if_gone(Slot* slot, Instant now) noexcept {
+bool ItemSpace::remove_if_gone(const Key& key, Slot* slot, Instant now) noexcept {
   const Record& record = *slot->record();
   const bool is_out = is_expired(record, now);
   if (!is_out && !is_flushed(record)) {
@@ -44,13 +44,17 @@ bool ItemSpace::remove_if_gone(Slot* slot, Instant now) noexcept {
   if (is_out && !record.has(kFetched)) {
     ++counts_.expired_unfetched;
   }
-  remove(slot);
+  remove(key, slot);
   return true;
 }
 
 bool ItemSpace::has_room(QueueName name, std::size_t bytes) const noexcept {
+  return has_open_room(name, bytes) && !index_.wants_frame();
+}
+
+bool ItemSpace::has_open_room(QueueName name, std::size_t bytes) const noexcept {
   const Segment* open = queue(name).open;
-  return open != nullptr && open->room_bytes() >= bytes && !index_.wants_frame();
+  return open != nullptr && open->room_bytes() >= bytes;
 }
 
 bool ItemSpace::make_room(QueueName name, std::size_t bytes, Instant now) noexcept {
@@ -65,16 +69,16 @@ bool ItemSpace::make_room(QueueName name, std::size_t bytes, Instant now) noexce
     }
     index_.add_frame(frame);
   }
-  // What made room for the index may have opened a segment here as well.
-  const Segment* open = queue(name).open;
-  if (open != nullptr && open->room_bytes() >= bytes) {
-    return true;
+  // Moving records to win memory may open a segment that has room as well: a second one would leave
+  // it half empty.
+  Walk walk;
+  while (!has_open_room(name, bytes)) {
+    if (void* frame = try_acquire_frame(Purpose::Growth); frame != nullptr) {
+      open_segment(name, frame);
+    } else if (!reclaim(walk, now)) {
+      return false;
+    }
   }
-  void* frame = acquire_frame(now);
-  if (frame == nullptr) {
-    return false;
-  }
-  open_segment(name, frame);
   return true;
 }
 
@@ -109,9 +113,9 @@ void ItemSpace::replace(Slot* slot, Record& record) noexcept {
   bury(*old);
 }
 
-void ItemSpace::remove(Slot* slot) noexcept {
+void ItemSpace::remove(const Key& key, Slot* slot) noexcept {
   Record* const record = slot->record();
-  index_.erase(slot);
+  index_.erase(key, slot);
   if (record->has(kLarge)) {
     release_chain(record->first_piece());
   }
@@ -196,7 +200,7 @@ void ItemSpace::bury(Record& record) noexcept {
   }
   if (segment.live_bytes == 0) {
     free_segment(segment);
-  } else {
+  } else if (!segment.is_walked) {
     liveness_.update(segment);
   }
 }
@@ -204,8 +208,7 @@ void ItemSpace::bury(Record& record) noexcept {
 bool ItemSpace::relocate(Slot* slot, QueueName name, unsigned uses) noexcept {
   Record& old = *slot->record();
   const std::size_t bytes = old.total_bytes();
-  const Segment* open = queue(name).open;
-  if (open == nullptr || open->room_bytes() < bytes) {
+  if (!has_open_room(name, bytes)) {
     void* frame = try_acquire_frame(Purpose::Moving);
     if (frame == nullptr) {
       return false;
@@ -237,9 +240,10 @@ void ItemSpace::close_open_segment(SegmentQueue& from) noexcept {
   }
   from.open = nullptr;
   segment->is_open = false;
-  liveness_.add(*segment);
   if (segment->live_bytes == 0) {
     free_segment(*segment);
+  } else if (!segment->is_walked) {
+    liveness_.add(*segment);
   }
 }
 

@@ -37,7 +37,7 @@ class ItemSpace {
   /// Finds an item that is neither dead, expired nor flushed; one that is leaves now.
   Slot* find(const Key& key, Instant now) noexcept;
   /// Removes the item of `slot` when it has expired or was flushed; returns whether it had.
-  bool remove_if_gone(Slot* slot, Instant now) noexcept;
+  bool remove_if_gone(const Key& key, Slot* slot, Instant now) noexcept;
   bool is_expired(const Record& record, Instant now) const noexcept {
     return has_passed(record.exptime(), now);
   }
@@ -59,7 +59,7 @@ class ItemSpace {
   Slot* add(const Key& key, Record& record) noexcept;
   /// Puts `record` in the place of the item of `slot`, which dies.
   void replace(Slot* slot, Record& record) noexcept;
-  void remove(Slot* slot) noexcept;
+  void remove(const Key& key, Slot* slot) noexcept;
   /// Moves the item of `slot` to a record that has an exptime. Returns its slot, null when there is
   /// no memory or the item went to make some.
   Slot* grow_by_exptime(const Key& key, Slot* slot, Instant exptime, Instant now) noexcept;
@@ -108,6 +108,7 @@ class ItemSpace {
   }
 
   // Frames.
+  std::size_t frames_reserved() const noexcept;
   std::size_t frames_available() const noexcept;
   void* try_acquire_frame(Purpose purpose) noexcept;
   void* acquire_frame(Instant now) noexcept;
@@ -116,6 +117,7 @@ class ItemSpace {
   bool reclaim(Walk& walk, Instant now) noexcept;
 
   // The log.
+  bool has_open_room(QueueName name, std::size_t bytes) const noexcept;
   void open_segment(QueueName name, void* frame) noexcept;
   void close_open_segment(SegmentQueue& queue) noexcept;
   void free_segment(Segment& segment) noexcept;

@@ -53,6 +53,7 @@ struct Segment : base::ListHook<FifoTag>, base::ListHook<LiveTag> {
   std::uint16_t generation = 0;            // The oldest that a record here can have.
   QueueName queue;
   bool is_open = true;
+  bool is_walked = false;       // Eviction has begun on it: compaction keeps away.
   std::uint8_t live_class = 0;  // Which list by liveness, while closed.
 
   static constexpr std::uint32_t kSegmentHeadBytes = 64;

@@ -46,7 +46,7 @@ Slot* Shard::find(const Key& key, Instant now, Miss& miss) {
   } else {
     return slot;
   }
-  space_.remove_if_gone(slot, now);
+  space_.remove_if_gone(key, slot, now);
   return nullptr;
 }
 
@@ -183,7 +183,7 @@ DeleteResult Shard::remove(const Key& key, const DeleteOptions& options, Instant
     return DeleteResult{.status = DeleteStatus::Exists, .is_base64_key = is_base64_key};
   }
   if (!options.is_clearing && !options.is_invalidation) {
-    space_.remove(slot);
+    space_.remove(key, slot);
     return DeleteResult{.status = DeleteStatus::Done, .is_base64_key = is_base64_key};
   }
 

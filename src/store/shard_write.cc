@@ -149,7 +149,7 @@ StoreResult Shard::finish(const Key& key, Slot* slot, NewRecord& item, const Sto
     // What is in there now is no longer what the sender wants to be found.
     Slot* const old = options.mode == StoreMode::Set ? space_.find(key, now) : nullptr;
     if (old != nullptr) {
-      space_.remove(old);
+      space_.remove(key, old);
     }
     return StoreResult{.status = StoreStatus::NoMemory,
                        .is_base64_key = is_base64_key,
