@@ -131,8 +131,6 @@ ERRORS = [
     _dialogue("unknown", (b"nonsense\r\n", b"ERROR\r\n"), (b"GET x\r\n", b"ERROR\r\n")),
     _dialogue("bad number", (b"set <a> x 0 1\r\n1\r\n", b"CLIENT_ERROR bad command line format\r\n"), (b"get <a>\r\n", b"END\r\n"),
               not_direct=True),
-    _dialogue("bad chunk", (b"set <a> 0 0 2\r\nabcd\r\n", b"CLIENT_ERROR bad data chunk\r\nERROR\r\n"), (b"mn\r\n", b"MN\r\n")),
-    _dialogue("no key", (b"get\r\n", b"CLIENT_ERROR bad command line format\r\n"), not_direct=True),
 ]
 
 ALL = CLASSIC + META + ERRORS

@@ -44,6 +44,11 @@ def pool(name: str, servers, port: int = 0, **keys) -> str:
     return "\n".join(lines) + "\n"
 
 
+def one_worker(config: str) -> str:
+    """The same with a single worker, so that all clients share the connections to the backends."""
+    return "kvferry:\n  workers: 1\n" + config
+
+
 def store(name: str = "cache", port: int = 0, memory: str = "") -> str:
     """The text of a listener on the embedded store."""
     text = "%s:\n  dialect: kvferry\n  protocol: store\n  listen: 127.0.0.1:%d\n" % (name, port)

@@ -129,10 +129,10 @@ def test_multi_key_get_answers_in_the_order_of_the_request(client, count):
 
 def test_both_backends_have_keys(proxy, client):
     for number in range(100):
-        client.ask(storage("set", "spread-%d" % number, b"x"), b"STORED\r\n")
+        client.ask(storage("set", "spread-%d" % (number * number * 7919), b"x"), b"STORED\r\n")
     for backend in proxy.backends:
         with Wire(backend.port) as direct:
-            keys = " ".join("spread-%d" % number for number in range(100))
+            keys = " ".join("spread-%d" % (number * number * 7919) for number in range(100))
             direct.send(("get %s\r\nmn\r\n" % keys).encode())
             lines = 0
             while direct.receive_line() != b"MN\r\n":
@@ -226,6 +226,41 @@ def test_line_too_long_keeps_the_connection(client):
 def test_bad_line_gets_one_error_and_keeps_the_connection(client, line):
     reply = client.ask_line(line)
     assert reply.startswith((b"ERROR", b"CLIENT_ERROR ")), reply
+    client.expect_in_step()
+
+
+@pytest.mark.parametrize("request_bytes, reply", [
+    (b"get\r\n", b"CLIENT_ERROR parsing request\r\n"),
+    (b"\r\n", b"CLIENT_ERROR parsing request\r\n"),
+    # The bytes behind the announced length are read as a command, here an empty one.
+    (b"set a 0 0 2\r\nabcd\r\n", b"CLIENT_ERROR bad data chunk\r\nCLIENT_ERROR parsing request\r\n"),
+])
+def test_error_texts_of_a_proxy(client, request_bytes, reply):
+    client.ask(request_bytes, reply)
+    client.expect_in_step()
+
+
+# Lines of which a memcached reads the value as commands: each would shift the replies on the shared connection to it.
+TRAPS = [b"set %s x 0 5", b"set %s 0 x 5", b"set %s -1 0 5", b"set %s 4294967296 0 5", b"set %s 0 99999999999 5", b"set %s 0 0 5 a b c d",
+         b"set %s 0 0 5x", b"set %s 0 0 5 x", b"cas %s 0 0 5", b"cas %s 0 0 5 x", b"cas %s 0 0 5 -1", b"add %s 0 0 5 noreply noreply",
+         b"ms %s 5 Tx", b"ms %s 5 Fx", b"ms %s 5 MZ", b"ms %s 5 Cx", b"ms %s 5 T1 T2", b"ms %s 5 !", b"ms %s 5 " + b"I " * 30,
+         b"ms %s 5 b", b"ms %s 5x", b"ms %s S5"]
+
+
+@pytest.mark.parametrize("line", TRAPS, ids=lambda line: line.decode()[:30])
+def test_a_malformed_storage_line_does_not_shift_the_replies_behind_it(client, line):
+    """For many keys, so that both connections to backends carry it, and requests of others on the same connection."""
+    keys = [b"trap-%d" % (number * number * 7919) for number in range(8)]
+    for key in keys:
+        client.ask(storage("set", key.decode(), key * 3), b"STORED\r\n")
+    hits = b"".join(value_reply(key.decode(), key * 3) + b"END\r\n" for key in keys)
+    for number in range(20):
+        client.send(line % (b"victim-%d" % (number * number * 7919)) + b"\r\nget x\r\nmn\r\n" + b"".join(b"get %s\r\n" % key for key in keys))
+        lines = 0
+        while client.receive_line() != b"MN\r\n":
+            lines += 1
+        assert lines <= 2, "more replies than requests"
+        client.expect(hits)
     client.expect_in_step()
 
 

