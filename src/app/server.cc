@@ -139,17 +139,8 @@ base::Result<void> Server::start() {
   if (auto started = start_workers(*loaded); !started) {
     return started;
   }
-  const bool wants_watch = loaded->process.watch && !options_.config_paths.empty();
   if (auto applied = apply(std::move(loaded).value()); !applied) {
     return applied;
-  }
-  if (wants_watch) {
-    auto watch = ConfigWatch::open(*loop_, options_.config_paths,
-                                   base::Delegate<void()>::to<&Server::reload>(this));
-    if (!watch) {
-      return std::move(watch).error();
-    }
-    config_watch_ = std::move(watch).value();
   }
   if (!options_.pid_file.empty()) {
     std::ofstream(options_.pid_file) << getpid() << "\n";
@@ -311,11 +302,33 @@ base::Result<void> Server::apply(config::Model model) {
   log_->set_level(model.process.log.level);
   model_ = std::move(model);
   ++config_version_;
+  follow_files();
   publish();
   for (auto& [name, keeper] : keepers_) {
     keeper->start();
   }
   return {};
+}
+
+/// `watch: true`: reads the files again when they change.
+void Server::follow_files() {
+  const bool is_wanted = model_.process.watch && !options_.config_paths.empty();
+  if (!is_wanted) {
+    // It may be what asked for this reload: it goes at the next tick.
+    config_watch_retired_ = std::move(config_watch_);
+    return;
+  }
+  if (config_watch_ != nullptr) {
+    return;
+  }
+  auto watch = ConfigWatch::open(*loop_, options_.config_paths,
+                                 base::Delegate<void()>::to<&Server::reload>(this));
+  if (watch) {
+    config_watch_ = std::move(watch).value();
+  } else {
+    log_->write(base::LogLevel::Error, "app", "cannot watch the configuration, reload it by hand",
+                {{"error", watch.error().text()}});
+  }
 }
 
 void Server::publish() {
@@ -472,6 +485,7 @@ void Server::drain() {
 }
 
 void Server::tick() {
+  config_watch_retired_.reset();
   log_->flush();
   store_->maintain(store_now());
   loop_->timers().arm(*tick_timer_, loop_->now() + kTick);

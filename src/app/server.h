@@ -73,6 +73,7 @@ class Server final : private WorkerHost {
   base::Result<std::map<std::string, std::unique_ptr<PoolKeeper>>> make_keepers(
       const config::Model& model);
   base::Result<void> open_admin(const config::Model& model);
+  void follow_files();
   void publish();
   void announce();
 
@@ -99,6 +100,7 @@ class Server final : private WorkerHost {
   std::unique_ptr<admin::AdminServer> admin_;
   std::unique_ptr<net::FdWatch> signal_watch_;
   std::unique_ptr<ConfigWatch> config_watch_;
+  std::unique_ptr<ConfigWatch> config_watch_retired_;  // Goes at the next tick.
   std::unique_ptr<net::Timer> tick_timer_;
   int signal_fd_ = -1;
   base::SteadyTime started_{};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <future>
 #include <pthread.h>
+#include <sys/socket.h>
+#include <unordered_set>
 #include <utility>
 
 #include "app/version.h"
@@ -19,6 +21,9 @@ constexpr base::Millis kDrainCheck{10};
 /// After the deadline of a drain everything is closed; hulls that wait for their calls get this
 /// long to go.
 constexpr base::Millis kLastTurns{1000};
+
+/// Client hosts whose use of the binary protocol is logged.
+constexpr std::size_t kBinaryHostsMax = 1000;
 
 }  // namespace
 
@@ -41,6 +46,7 @@ struct Worker::Room {
   std::vector<ServiceSlot> services;
   std::vector<ServiceSlot> retired_services;
   std::unordered_map<std::string, base::LogThrottle> throttles;  // By pool and backend.
+  std::unordered_set<std::string> binary_hosts;                  // Told of in the log.
   net::Timer clock_timer;
   net::Timer house_timer;
   net::Timer drain_timer;
@@ -299,6 +305,23 @@ std::string_view Worker::version() const {
 
 bool Worker::stats(std::string_view words, std::string& out) {
   return setup_.host->compose_stats(words, out);
+}
+
+void Worker::on_binary_client(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(storage);
+  std::string host = "unknown";
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) == 0) {
+    host = net::Address(reinterpret_cast<const sockaddr*>(&storage), size).to_string();
+    host.resize(std::min(host.size(), host.rfind(':')));
+  }
+  // Once for each client host; the list is bounded, since anybody can open connections.
+  if (room_->binary_hosts.size() < kBinaryHostsMax && room_->binary_hosts.insert(host).second) {
+    setup_.log->write(
+        base::LogLevel::Warning, "front",
+        "refused a client that speaks memcached's binary protocol; switch it to the text protocol",
+        {{"client", host}});
+  }
 }
 
 void Worker::set_verbosity(unsigned level) {

@@ -91,6 +91,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   // front::LocalCommands
   std::string_view version() const override;
   bool stats(std::string_view words, std::string& out) override;
+  void on_binary_client(int fd) override;
   void set_verbosity(unsigned level) override;
 
   // pool::PoolEvents

@@ -54,6 +54,8 @@ class LocalCommands {
   /// Appends the reply to `stats <words>` ("" for plain stats), its last line included; false when
   /// `words` is unknown.
   virtual bool stats(std::string_view words, std::string& out) = 0;
+  /// A client on descriptor `fd` spoke the binary protocol and is being refused.
+  virtual void on_binary_client(int fd) = 0;
   /// verbosity <level>.
   virtual void set_verbosity(unsigned level) = 0;
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "front/binary_refusal.h"
 
 namespace kvferry::front {
 
@@ -96,7 +97,7 @@ std::size_t Session::consume_one(std::string_view bytes) {
     return 0;
   }
   if (parsed.is_failed()) {
-    return on_parse_failure(parsed.error());
+    return on_parse_failure(parsed.error(), bytes);
   }
   ++turn_requests_;
   const memcache::Request& request = parsed.value();
@@ -119,7 +120,8 @@ std::size_t Session::pass_body(std::string_view bytes) {
   return part;
 }
 
-std::size_t Session::on_parse_failure(const memcache::ParseFailure& failure) {
+std::size_t Session::on_parse_failure(const memcache::ParseFailure& failure,
+                                      std::string_view bytes) {
   using memcache::RequestError;
   skip_left_ = failure.skip_bytes;
   if (failure.error == RequestError::None) {
@@ -128,6 +130,10 @@ std::size_t Session::on_parse_failure(const memcache::ParseFailure& failure) {
   service_.stats_->parse_errors.add(1);
   if (failure.error == RequestError::TooLarge && service_.forget_ && !failure.key.empty()) {
     service_.forget_(failure.key);
+  }
+  if (failure.error == RequestError::NotText && bytes.front() == kBinaryRequestMagic) {
+    service_.context_.commands.on_binary_client(stream_->fd());
+    answer_with(compose_binary_refusal(bytes), ReplyCode::ClientError);
   }
   const bool is_silent = failure.noreply && service_.options_.words == memcache::ErrorWords::Store;
   const std::string_view line = memcache::error_line(failure.error, service_.options_.words);

@@ -68,7 +68,7 @@ class Session final : public net::StreamHandler,
   std::size_t consume(std::string_view bytes);
   std::size_t consume_one(std::string_view bytes);
   std::size_t pass_body(std::string_view bytes);
-  std::size_t on_parse_failure(const memcache::ParseFailure& failure);
+  std::size_t on_parse_failure(const memcache::ParseFailure& failure, std::string_view bytes);
   /// False when the request must wait: nothing of it was taken.
   bool dispatch(const memcache::Request& request);
   bool dispatch_streamed(const memcache::Request& request);
