@@ -98,7 +98,7 @@ class Index {
   /// Buckets of an empty index; a power of two.
   static constexpr std::size_t kBucketsMin = 64;
   /// Slots in use of 16 at which buckets are split.
-  static constexpr std::size_t kLoadMaxSixteenths = 12;
+  static constexpr std::size_t kLoadMaxSixteenths = 14;
   /// Below this many spare overflow buckets another frame is wanted.
   static constexpr std::size_t kSparesLow = 16;
 
