@@ -203,26 +203,33 @@ class Printer {
   std::FILE* err_;
 };
 
+/// Hands every complete line of `rest` to `printer` and keeps what is left; false after a bad key.
+bool take_lines(std::string& rest, Printer& printer) {
+  std::size_t start = 0;
+  for (std::size_t end = rest.find('\n'); end != std::string::npos; end = rest.find('\n', start)) {
+    if (!printer.on_key(std::string_view(rest).substr(start, end - start))) {
+      return false;
+    }
+    start = end + 1;
+  }
+  rest.erase(0, start);
+  return true;
+}
+
 /// Hands every line of `in` to `printer`; false after a bad key or when reading failed.
 bool read_keys(std::FILE* in, Printer& printer) {
   std::string rest;
   std::string block(kReadBytes, '\0');
-  for (;;) {
+  bool is_open = true;
+  while (is_open) {
     const std::size_t size = std::fread(block.data(), 1, block.size(), in);
+    is_open = size == block.size();
     rest.append(block, 0, size);
-    std::size_t start = 0;
-    for (std::size_t end = rest.find('\n'); end != std::string::npos;
-         end = rest.find('\n', start)) {
-      if (!printer.on_key(std::string_view(rest).substr(start, end - start))) {
-        return false;
-      }
-      start = end + 1;
-    }
-    rest.erase(0, start);
-    if (size == 0) {
-      return (rest.empty() || printer.on_key(rest)) && std::ferror(in) == 0;
+    if (!take_lines(rest, printer)) {
+      return false;
     }
   }
+  return (rest.empty() || printer.on_key(rest)) && std::ferror(in) == 0;
 }
 
 std::string pool_names(const config::Model& model) {
@@ -278,13 +285,10 @@ void print_errors(const config::Loaded& loaded, std::FILE* err) {
   }
 }
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { (void)std::fclose(file); }
-};
-
 bool explain_spread_file(const std::string& path, Printer& printer, std::FILE* err) {
-  const std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rbe"));
-  if (!file) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
+                                                             &std::fclose);
+  if (file == nullptr) {
     const base::Error error =
         base::Error::from_errno(fmt::format("kvferry explain: cannot read '{}'", path), errno);
     fmt::print(err, "{}\n", error.text());

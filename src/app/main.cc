@@ -1,5 +1,6 @@
 // Entry point: decides between serving and the commands that only read configuration.
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "app/cli_check.h"
+#include "app/cli_config.h"
 #include "app/cli_explain.h"
 #include "app/command_line.h"
 #include "app/server.h"
@@ -17,6 +19,9 @@ namespace {
 std::optional<int> run_word(std::string_view word, const std::vector<std::string>& arguments) {
   if (word == "check") {
     return kvferry::app::run_check(arguments);
+  }
+  if (word == "config") {
+    return kvferry::app::run_config(arguments);
   }
   if (word == "explain") {
     return kvferry::app::run_explain(arguments);

@@ -30,8 +30,8 @@ class Loading {
     }
     Source source(file.name, file.text);
     TreeOutcome outcome = parse_tree(source);
-    if (outcome.problem) {
-      state_.problems.add(std::move(*outcome.problem));
+    if (!outcome.tree) {
+      state_.problems.add(std::move(outcome.problem).value_or(Problem{}));
       return;
     }
     hide_long_secrets(*outcome.tree, source);
@@ -167,13 +167,15 @@ class Loading {
     if (!is_known) {
       reader.fail(*admin->key, "E-missing", "listen", "'listen' is missing in 'admin'",
                   "add an address such as listen: 127.0.0.1:9115");
-    } else if (model_.process.admin && admin->value->find("listen") != nullptr) {
-      check_admin_address(*admin->value->find("listen")->value, reader);
+      return;
+    }
+    const Node::Entry* listen = admin->value->find("listen");
+    if (model_.process.admin && listen != nullptr) {
+      check_admin_address(*listen->value, model_.process.admin->endpoint, reader);
     }
   }
 
-  void check_admin_address(const Node& node, Reader& reader) {
-    const Endpoint& endpoint = model_.process.admin->endpoint;
+  void check_admin_address(const Node& node, const Endpoint& endpoint, Reader& reader) {
     if (endpoint == Endpoint{} || (!endpoint.is_unix() && endpoint.port == 0)) {
       return;
     }

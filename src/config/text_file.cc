@@ -6,16 +6,9 @@
 #include <memory>
 
 namespace kvferry::config {
-namespace {
-
-struct FileCloser {
-  void operator()(std::FILE* file) const { (void)std::fclose(file); }
-};
-
-}  // namespace
-
 base::Result<std::string> read_text_file(const std::string& path, std::size_t bytes_max) {
-  const std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rbe"));
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
+                                                             &std::fclose);
   if (!file) {
     return base::Error::from_errno(fmt::format("cannot read '{}'", path), errno);
   }
