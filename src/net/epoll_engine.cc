@@ -70,17 +70,16 @@ void EpollEngine::take_events(base::Millis sleep_max) {
 
 void EpollEngine::dispatch(const epoll_event& event) {
   const auto tag = static_cast<std::uintptr_t>(event.data.u64);
+  // NOLINTBEGIN(performance-no-int-to-ptr): epoll keeps 64 bits for us, and these are a pointer
   if ((tag & kSourceBit) == 0) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): epoll keeps 64 bits for us, and these are a
-    // pointer
     on_stream_event(*reinterpret_cast<Stream*>(tag), event.events);
     return;
   }
   if (tag != kSourceBit) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): as above
     reinterpret_cast<EpollSource*>(tag & ~kSourceBit)->on_ready(event.events);
     return;
   }
+  // NOLINTEND(performance-no-int-to-ptr)
   std::uint64_t count = 0;
   [[maybe_unused]] const ssize_t size = ::read(wake_fd(), &count, sizeof(count));
   note_wake();
@@ -190,6 +189,7 @@ void EpollEngine::send_output(Stream& stream) {
   if (front.size() == stream.output_.size()) [[likely]] {
     sent = ::send(stream.fd_, front.data(), front.size(), MSG_NOSIGNAL);
   } else {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): a KiB that gather() fills in
     std::array<iovec, kGatherMax> parts;
     msghdr message{};
     message.msg_iov = parts.data();

@@ -65,7 +65,7 @@ class EpollEngine final : public Loop {
   void unregister(Stream& stream) noexcept;
 
   Fd epoll_fd_;
-  std::array<epoll_event, kEventsPerTurn> events_;
+  std::array<epoll_event, kEventsPerTurn> events_{};
   std::unique_ptr<char[]> scratch_;
   std::vector<std::unique_ptr<EpollSource>> buried_;
 };

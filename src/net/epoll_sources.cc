@@ -1,6 +1,6 @@
 // Listeners and watches of the epoll engine.
 #include <cerrno>
-#include <optional>
+#include <memory>
 #include <poll.h>
 #include <sys/socket.h>
 #include <utility>
@@ -22,7 +22,7 @@ class EpollAcceptor final : public EpollSource {
  public:
   EpollAcceptor(EpollEngine& engine, ListenSocket socket, AcceptHandler& handler, unsigned batch)
       : engine_(engine),
-        socket_(std::move(socket)),
+        socket_(std::make_unique<ListenSocket>(std::move(socket))),
         handler_(handler),
         batch_(batch),
         retry_(Timer::Callback::to<&EpollAcceptor::start_or_retry>(this)) {}
@@ -72,7 +72,7 @@ class EpollAcceptor final : public EpollSource {
 
  private:
   EpollEngine& engine_;
-  std::optional<ListenSocket> socket_;  // Empty once closed.
+  std::unique_ptr<ListenSocket> socket_;  // Empty once closed.
   AcceptHandler& handler_;
   unsigned batch_;
   Timer retry_;

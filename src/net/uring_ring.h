@@ -105,7 +105,7 @@ class UringRing {
   int buffer_mask_ = 0;
   bool is_set_up_ = false;
   bool is_enabled_ = false;
-  std::array<GatherList, kGatherLists> gathers_;
+  std::array<GatherList, kGatherLists> gathers_{};
   std::size_t gathers_used_ = 0;
 };
 

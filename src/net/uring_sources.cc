@@ -1,7 +1,7 @@
 // Listeners and watches of the io_uring engine.
 #include <algorithm>
 #include <cerrno>
-#include <optional>
+#include <memory>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ class UringAcceptor final : public UringSource {
  public:
   UringAcceptor(UringEngine& engine, ListenSocket socket, AcceptHandler& handler, unsigned batch)
       : engine_(engine),
-        socket_(std::move(socket)),
+        socket_(std::make_unique<ListenSocket>(std::move(socket))),
         handler_(handler),
         batch_(batch),
         retry_(Timer::Callback::to<&UringAcceptor::arm>(this)),
@@ -108,7 +108,7 @@ class UringAcceptor final : public UringSource {
   }
 
   UringEngine& engine_;
-  std::optional<ListenSocket> socket_;  // Empty once closed.
+  std::unique_ptr<ListenSocket> socket_;  // Empty once closed.
   AcceptHandler& handler_;
   unsigned batch_;
   Timer retry_;
