@@ -11,14 +11,22 @@ import pytest
 
 from support.kvferry import pool
 from support.ports import free_port
+from support.process import wait_for
 
 ADMIN = "kvferry:\n  admin: { listen: 127.0.0.1:0%s }\n"
 ADMIN_LISTENING = re.compile(r"admin: listening address=127\.0\.0\.1:(\d+)")
 
 
-def admin_url(server) -> str:
-    server.wait_log(ADMIN_LISTENING.pattern)
-    return "http://127.0.0.1:%s" % ADMIN_LISTENING.findall(server.log())[-1]
+def admin_url(server, starts=1) -> str:
+    """Where the admin server listens that was started as number `starts`."""
+    ports = wait_for(lambda: ADMIN_LISTENING.findall(server.log())[starts - 1:], 5.0, "the log has the admin address")
+    return "http://127.0.0.1:%s" % ports[0]
+
+
+def port_of(server, name) -> int:
+    """The admin server says earlier than the pools where it listens."""
+    server.wait_log("front: listening .*pool=%s" % name)
+    return server.port(name)
 
 
 def ask(url, token=None, method="GET"):
@@ -44,7 +52,7 @@ def sample(metrics: str, name: str) -> float:
 def proxied(kvferry, memcached, wire):
     """A pool that has served one set and two gets: the program, its admin address, a client."""
     server = kvferry(pool("alpha", [memcached().port]) + ADMIN % "")
-    client = wire(server.port("alpha"))
+    client = wire(port_of(server, "alpha"))
     for request, reply in ((b"set a 0 0 1\r\nx\r\n", b"STORED\r\n"),
                            (b"get a\r\n", b"VALUE a 0 1\r\nx\r\nEND\r\n"), (b"get b\r\n", b"END\r\n")):
         client.ask(request, reply)
@@ -86,12 +94,20 @@ def test_state_is_json(proxied):
 def test_dead_backend_is_seen(kvferry, wire):
     port = free_port()
     server = kvferry(pool("alpha", [port]) + ADMIN % "")
-    client = wire(server.port("alpha"))
-    for _ in range(10):
+    client = wire(port_of(server, "alpha"))
+    url = admin_url(server)
+    asked = 0
+
+    def is_down():
+        """Only real attempts to connect count, so it takes a few back-offs."""
+        nonlocal asked
+        asked += 1
         assert client.ask_line(b"get a\r\n").startswith(b"SERVER_ERROR")
-    metrics = ask(admin_url(server) + "/metrics")[1]
-    assert sample(metrics, 'kvferry_backend_state{pool="alpha",backend="127.0.0.1:%d",state="up"}' % port) == 0
-    assert sample(metrics, 'kvferry_backend_errors_total{pool="alpha"') == 10
+        name = 'kvferry_backend_state{pool="alpha",backend="127.0.0.1:%d",state="up"}' % port
+        return sample(ask(url + "/metrics")[1], name) == 0
+
+    wait_for(is_down, 10.0, "the backend is shown as down")
+    assert sample(ask(url + "/metrics")[1], 'kvferry_backend_errors_total{pool="alpha"') == asked
 
 
 def test_reload_over_http(kvferry, memcached):
@@ -117,7 +133,7 @@ def test_reload_over_http_may_change_the_admin_section(kvferry, memcached):
     url = admin_url(server)
     server.write(text + ADMIN % ", token: s3cret")
     assert ask(url + "/reload", method="POST")[0] == 200
-    fresh = admin_url(server)
+    fresh = admin_url(server, starts=2)
     assert ask(fresh + "/metrics")[0] == 401
     assert ask(fresh + "/metrics", token="s3cret")[0] == 200
     assert ask(fresh + "/healthz") == (200, "ok\n")
