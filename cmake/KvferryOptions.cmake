@@ -27,7 +27,7 @@ add_library(kvf_flags INTERFACE)
 target_include_directories(kvf_flags INTERFACE "${PROJECT_SOURCE_DIR}/src")
 target_compile_options(kvf_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor
-  -Woverloaded-virtual $<$<CONFIG:Debug>:-Wnull-dereference> -Wimplicit-fallthrough
+  -Woverloaded-virtual $<$<CXX_COMPILER_ID:Clang>:-Wnull-dereference> -Wimplicit-fallthrough
   $<$<BOOL:${KVFERRY_WERROR}>:-Werror>)
 
 if(KVFERRY_SANITIZE)

@@ -58,13 +58,14 @@ base::Result<ListenSet> ListenSet::open(const config::Model& model, std::size_t 
   for (const config::PoolConfig& pool : model.pools) {
     for (const config::ListenerOptions& listener : pool.listeners) {
       ListenerPlan plan;
-      Entry entry{.endpoint = listener.endpoint, .sockets = std::vector<int>(workers, -1)};
+      Entry entry{.endpoint = listener.endpoint,
+                  .max_clients = listener.max_clients,
+                  .sockets = std::vector<int>(workers, -1)};
       const auto known =
           std::find_if(before.entries_.begin(), before.entries_.end(),
                        [&](const Entry& other) { return other.endpoint == listener.endpoint; });
       if (known != before.entries_.end()) {
         plan = before.plans_[static_cast<std::size_t>(known - before.entries_.begin())];
-        plan.clients->set_max(listener.max_clients);
       } else {
         plan.clients = std::make_shared<front::ClientLimit>(listener.max_clients);
         if (auto opened = made.open_one(listener, plan, workers, entry); !opened) {
@@ -118,6 +119,12 @@ base::Result<void> ListenSet::open_one(const config::ListenerOptions& options, L
     }
   }
   return {};
+}
+
+void ListenSet::adopt() {
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
+    plans_[i].clients->set_max(entries_[i].max_clients);
+  }
 }
 
 std::vector<int> ListenSet::take_sockets(std::size_t index) {

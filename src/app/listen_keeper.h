@@ -32,6 +32,8 @@ class ListenSet {
                                       const ListenSet& before);
 
   const std::vector<ListenerPlan>& plans() const { return plans_; }
+  /// The configuration was accepted: its limits hold from now on, for kept listeners too.
+  void adopt();
   /// The sockets of worker `index`, one per listener, -1 where the worker has it already. Each is
   /// handed out once.
   std::vector<int> take_sockets(std::size_t index);
@@ -39,6 +41,7 @@ class ListenSet {
  private:
   struct Entry {
     config::Endpoint endpoint;
+    std::uint32_t max_clients = 0;
     std::vector<int> sockets;  // By worker; -1 once handed out.
   };
 

@@ -9,14 +9,16 @@ namespace {
 
 admin::FrontMetrics& front_of(std::vector<admin::FrontMetrics>& fronts,
                               const StatsRegistry::ServiceEntry& entry) {
-  const auto found = std::find_if(
-      fronts.begin(), fronts.end(),
-      [&](const admin::FrontMetrics& front) { return front.address == entry.address; });
+  // Listeners of one pool are shown together, under the address of the first.
+  const std::string name = entry.pool.empty() ? "store" : entry.pool;
+  const auto found =
+      std::find_if(fronts.begin(), fronts.end(),
+                   [&](const admin::FrontMetrics& front) { return front.name == name; });
   if (found != fronts.end()) {
     return *found;
   }
   admin::FrontMetrics front;
-  front.name = entry.pool.empty() ? "store" : entry.pool;
+  front.name = name;
   front.address = entry.address;
   for (std::size_t i = 0; i < memcache::kCommandCount; ++i) {
     admin::CommandMetrics command;
@@ -79,6 +81,7 @@ admin::BackendMetrics& backend_of(std::vector<admin::BackendMetrics>& backends,
 void add(admin::BackendMetrics& backend, const pool::BackendStats& stats) {
   backend.links += stats.links_up.get();
   backend.inflight += stats.inflight.get();
+  backend.queue_bytes += stats.queue_bytes.get();
   backend.requests += stats.requests.get();
   backend.bytes_in += stats.bytes_received.get();
   backend.bytes_out += stats.bytes_sent.get();

@@ -43,13 +43,13 @@ base::Result<void> PoolKeeper::fill_servers(const PoolKeeper* before) {
           server->address = old->address;
           server->health = old->health;
           server->is_ejected = old->is_ejected;
+          server->ejections = old->ejections;
         }
       }
     }
     if (server->health == nullptr) {
       server->health = std::make_shared<pool::BackendHealth>(options_.failure_limit);
     }
-    server->health->set_failure_limit(options_.failure_limit);
     auto address = options.is_unix ? net::Address::from_path(options.host)
                                    : net::Address::from_ip(options.host, options.port);
     if (address) {
@@ -94,6 +94,7 @@ void PoolKeeper::publish() {
 
 void PoolKeeper::start() {
   for (auto& server : servers_) {
+    server->health->set_failure_limit(options_.failure_limit);
     if (server->is_name) {
       look_up(*server);
     }
@@ -143,6 +144,16 @@ void PoolKeeper::on_resolved(Server& server, base::Result<net::Resolution> outco
   context_.loop.timers().arm(server.lookup_timer, context_.loop.now() + again);
 }
 
+std::uint64_t PoolKeeper::ejections(const std::string& label) const {
+  std::uint64_t count = 0;
+  for (const auto& server : servers_) {
+    if (options_.servers[server->index].label == label) {
+      count += server->ejections;
+    }
+  }
+  return count;
+}
+
 PoolKeeper::Server* PoolKeeper::find(const std::string& label) {
   const auto found = std::find_if(servers_.begin(), servers_.end(), [&](const auto& server) {
     return options_.servers[server->index].label == label;
@@ -167,7 +178,7 @@ void PoolKeeper::on_down(const std::string& label) {
 
 void PoolKeeper::eject(Server& server) {
   server.is_ejected = true;
-  ++ejections_;
+  ++server.ejections;
   context_.log.write(base::LogLevel::Warning, "pool", "backend ejected",
                      {{"pool", options_.name},
                       {"backend", options_.servers[server.index].label},

@@ -42,11 +42,13 @@ class PoolKeeper {
   PoolKeeper(const PoolKeeper&) = delete;
   PoolKeeper& operator=(const PoolKeeper&) = delete;
 
-  /// Starts looking up names. Not part of make(): a configuration that is refused must ask nobody.
+  /// Starts looking up names, and lets its limits hold. Not part of make(): a configuration that is
+  /// refused must ask nobody and change nothing.
   void start();
   const std::shared_ptr<const pool::PoolSnapshot>& snapshot() const { return snapshot_; }
   const pool::PoolOptions& options() const { return options_; }
-  std::uint64_t ejections() const { return ejections_; }
+  /// How often the backend called `label` was ejected.
+  std::uint64_t ejections(const std::string& label) const;
 
   /// A worker saw the failure that took a backend down.
   void on_down(const std::string& label);
@@ -73,6 +75,7 @@ class PoolKeeper {
     bool is_name = false;  // Its host must be looked up.
     bool is_looking_up = false;
     bool is_ejected = false;
+    std::uint64_t ejections = 0;
   };
 
   PoolKeeper(const Context& context, const pool::PoolOptions& options)
@@ -94,7 +97,6 @@ class PoolKeeper {
   std::shared_ptr<const pool::PoolSnapshot> snapshot_;
   std::shared_ptr<bool> alive_ =
       std::make_shared<bool>(true);  // Answers of the resolver may come after the end.
-  std::uint64_t ejections_ = 0;
 };
 
 }  // namespace kvferry::app

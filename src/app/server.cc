@@ -17,6 +17,7 @@
 #include "app/stats_text.h"
 #include "app/version.h"
 #include "config/loader.h"
+#include "config/secret.h"
 
 namespace kvferry::app {
 namespace {
@@ -57,33 +58,6 @@ net::Io engine_of(config::IoEngine io) {
   return net::Io::Auto;
 }
 
-base::Result<std::string> read_secret(const config::Secret& secret) {
-  switch (secret.kind) {
-    case config::Secret::Kind::None:
-      return std::string{};
-    case config::Secret::Kind::Text:
-      return secret.text;
-    case config::Secret::Kind::Environment: {
-      const char* value = std::getenv(
-          secret.text.c_str());  // NOLINT(concurrency-mt-unsafe): nothing sets variables
-      if (value == nullptr) {
-        return base::Error(base::ErrorCode::NotFound,
-                           "environment variable " + secret.text + " is not set");
-      }
-      return std::string(value);
-    }
-    case config::Secret::Kind::File: {
-      std::ifstream file(secret.text);
-      std::string line;
-      if (!file || !std::getline(file, line)) {
-        return base::Error(base::ErrorCode::NotFound, "cannot read a secret from " + secret.text);
-      }
-      return line;
-    }
-  }
-  return std::string{};
-}
-
 }  // namespace
 
 Server::Server(ServerOptions options)
@@ -91,6 +65,7 @@ Server::Server(ServerOptions options)
 
 Server::~Server() {
   workers_.clear();
+  retired_admins_.clear();
   admin_.reset();
   signal_watch_.reset();
   config_watch_.reset();
@@ -297,6 +272,7 @@ base::Result<void> Server::apply(config::Model model) {
   // Nothing can be refused from here on.
   keepers_ = std::move(keepers).value();
   listens_ = std::make_shared<ListenSet>(std::move(listens).value());
+  listens_->adopt();
   budget_->set_limit(model.process.memory_limit_bytes);
   store_->set_memory_limit(model.process.store.memory_bytes);
   log_->set_level(model.process.log.level);
@@ -364,9 +340,16 @@ void Server::announce() {
   log_->flush();
 }
 
+void Server::retire_admin() {
+  if (admin_ != nullptr) {
+    admin_->stop_listening();
+    retired_admins_.push_back(std::move(admin_));
+  }
+}
+
 base::Result<void> Server::open_admin(const config::Model& model) {
   if (!model.process.admin) {
-    admin_.reset();
+    retire_admin();
     return {};
   }
   const config::AdminOptions& wanted = *model.process.admin;
@@ -376,7 +359,7 @@ base::Result<void> Server::open_admin(const config::Model& model) {
   if (!address) {
     return std::move(address).error();
   }
-  auto token = read_secret(wanted.token);
+  auto token = config::read_secret(wanted.token);
   if (!token) {
     return std::move(token).error();
   }
@@ -384,13 +367,14 @@ base::Result<void> Server::open_admin(const config::Model& model) {
   const bool is_same_place =
       model_.process.admin && model_.process.admin->endpoint == wanted.endpoint;
   if (is_same_place) {
-    admin_.reset();
+    retire_admin();
   }
   auto opened =
       admin::AdminServer::open(*loop_, admin::AdminOptions{.listen = *address, .token = *token});
   if (!opened) {
     return std::move(opened).error();
   }
+  retire_admin();
   admin_ = std::move(opened).value();
   admin::add_state_routes(*admin_, [this] { return collect(); });
   admin_->add_route(
@@ -485,6 +469,7 @@ void Server::drain() {
 }
 
 void Server::tick() {
+  retired_admins_.clear();
   config_watch_retired_.reset();
   log_->flush();
   store_->maintain(store_now());
@@ -541,7 +526,7 @@ admin::MetricsModel Server::collect() {
   model.process.log_lines_lost = log_->lost_lines();
   for (admin::BackendMetrics& backend : model.backends) {
     if (const auto keeper = keepers_.find(backend.pool); keeper != keepers_.end()) {
-      backend.ejections = keeper->second->ejections();
+      backend.ejections = keeper->second->ejections(backend.label);
     }
   }
   return model;

@@ -72,6 +72,7 @@ class Server final : private WorkerHost {
   base::Result<void> check_unchangeable(const config::Model& model) const;
   base::Result<std::map<std::string, std::unique_ptr<PoolKeeper>>> make_keepers(
       const config::Model& model);
+  void retire_admin();
   base::Result<void> open_admin(const config::Model& model);
   void follow_files();
   void publish();
@@ -98,6 +99,8 @@ class Server final : private WorkerHost {
   std::shared_ptr<ListenSet> listens_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<admin::AdminServer> admin_;
+  // Replaced ones, until the next tick: one of their handlers may have asked for the reload.
+  std::vector<std::unique_ptr<admin::AdminServer>> retired_admins_;
   std::unique_ptr<net::FdWatch> signal_watch_;
   std::unique_ptr<ConfigWatch> config_watch_;
   std::unique_ptr<ConfigWatch> config_watch_retired_;  // Goes at the next tick.

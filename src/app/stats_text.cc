@@ -116,6 +116,20 @@ void proxy(const StatsSources& sources, std::string& out) {
   }
 }
 
+/// What tools read of `stats settings`, as far as it has a meaning here.
+void settings(const StatsSources& sources, std::string& out) {
+  line(out, "maxbytes", sources.store.limit_bytes());
+  line(out, "maxconns", sources.clients.max());
+  line(out, "evictions", sources.store.config().is_evicting ? "on" : "off");
+  line(out, "item_size_max", sources.store.config().item_bytes_max);
+  line(out, "num_threads", sources.threads);
+  line(out, "cas_enabled", sources.store.config().has_cas ? "yes" : "no");
+  line(out, "flush_enabled", "yes");
+  line(out, "dump_enabled", "no");
+  line(out, "detail_enabled", "no");
+  line(out, "binding_protocol", "ascii");
+}
+
 void backends(const StatsSources& sources, std::string& out) {
   for (const auto& entry : sources.registry.backends()) {
     const std::string prefix = entry.pool + ":" + entry.label + ":";
@@ -153,6 +167,8 @@ bool compose_stats(const StatsSources& sources, std::string_view words, std::str
     }
   } else if (words == "proxy") {
     proxy(sources, out);
+  } else if (words == "settings") {
+    settings(sources, out);
   } else if (words == "proxybe") {
     backends(sources, out);
   } else {

@@ -22,7 +22,7 @@ struct StatsSources {
 };
 
 /// Appends STAT lines and the last line. `words` is what follows `stats`: nothing, "proxy",
-/// "proxybe", "settings" or "reset". False when it is none of them.
+/// "proxybe", "settings". False when it is none of them.
 bool compose_stats(const StatsSources& sources, std::string_view words, std::string& out);
 
 /// Seconds of the store's clock.

@@ -44,7 +44,9 @@ struct Worker::Room {
   std::unordered_map<std::string, std::unique_ptr<pool::Pool>> pools;
   std::vector<std::unique_ptr<pool::Pool>> retired_pools;
   std::vector<ServiceSlot> services;
-  std::vector<ServiceSlot> retired_services;
+  std::vector<ServiceSlot>
+      lingering_services;  // Without a listener: their clients stay until they leave.
+  std::vector<ServiceSlot> retired_services;                     // Draining.
   std::unordered_map<std::string, base::LogThrottle> throttles;  // By pool and backend.
   std::unordered_set<std::string> binary_hosts;                  // Told of in the log.
   net::Timer clock_timer;
@@ -127,6 +129,7 @@ void Worker::take_over(const Plan& plan, const std::vector<int>& sockets) {
     if (kept == before.end()) {
       take_over_listener(listener, sockets[i]);
     } else {
+      kept->pool = listener.pool;
       kept->service->configure(listener.service, target_of(listener.pool));
       room_->services.push_back(std::move(*kept));
     }
@@ -134,10 +137,10 @@ void Worker::take_over(const Plan& plan, const std::vector<int>& sockets) {
   for (ServiceSlot& slot : before) {
     if (slot.service != nullptr) {
       slot.listener.reset();
-      slot.service->drain();
-      room_->retired_services.push_back(std::move(slot));
+      room_->lingering_services.push_back(std::move(slot));
     }
   }
+  sort_lingering();
   retire_rest();
 }
 
@@ -172,6 +175,7 @@ void Worker::take_over_listener(const ListenerPlan& listener, int socket) {
                                       .commands = *this};
   ServiceSlot slot;
   slot.address = listener.address;
+  slot.pool = listener.pool;
   slot.service = std::make_unique<front::Service>(
       context, listener.service, target_of(listener.pool), *setup_.process_limit, listener.clients);
   if (listener.pool.empty()) {
@@ -215,8 +219,25 @@ void Worker::announce_backends(pool::Pool& pool) {
   }
 }
 
+/// Clients of a listener that is gone are served for as long as its pool is there; with the pool
+/// they drain.
+void Worker::sort_lingering() {
+  for (ServiceSlot& slot : room_->lingering_services) {
+    if (slot.pool.empty() || room_->pools.contains(slot.pool)) {
+      slot.service->configure(slot.service->options(), target_of(slot.pool));
+    } else {
+      slot.service->drain();
+      room_->retired_services.push_back(std::move(slot));
+    }
+  }
+  std::erase_if(room_->lingering_services,
+                [](const ServiceSlot& slot) { return slot.service == nullptr; });
+}
+
 /// Lets go of what was removed once its last request is answered.
 void Worker::retire_rest() {
+  std::erase_if(room_->lingering_services,
+                [](const ServiceSlot& slot) { return slot.service->is_drained(); });
   std::erase_if(room_->retired_services,
                 [](const ServiceSlot& slot) { return slot.service->is_drained(); });
   // A retired pool may still be asked by sessions of retired services only.
@@ -229,6 +250,11 @@ void Worker::retire_rest() {
 void Worker::keep_house() {
   for (ServiceSlot& slot : room_->services) {
     slot.service->sweep_idle();
+  }
+  for (auto& [name, pool] : room_->pools) {
+    for (const auto& backend : pool->backends()) {
+      backend->sample_queue();
+    }
   }
   retire_rest();
   room_->calls.trim();
@@ -255,12 +281,14 @@ void Worker::drain(base::Millis deadline) {
 void Worker::begin_drain(base::Millis deadline) {
   if (!room_->is_draining) {
     room_->is_draining = true;
-    for (ServiceSlot& slot : room_->services) {
-      slot.listener.reset();
-      slot.service->drain();
-      room_->retired_services.push_back(std::move(slot));
+    for (std::vector<ServiceSlot>* slots : {&room_->services, &room_->lingering_services}) {
+      for (ServiceSlot& slot : *slots) {
+        slot.listener.reset();
+        slot.service->drain();
+        room_->retired_services.push_back(std::move(slot));
+      }
+      slots->clear();
     }
-    room_->services.clear();
   }
   room_->drain_deadline = loop_->now() + deadline;
   check_drained();

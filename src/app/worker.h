@@ -84,6 +84,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
  private:
   struct ServiceSlot {
     net::Address address;
+    std::string pool;  // Empty for the embedded store.
     std::unique_ptr<front::Service> service;
     std::unique_ptr<net::Listener> listener;  // Null while draining.
   };
@@ -103,6 +104,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   void take_over(const Plan& plan, const std::vector<int>& sockets);
   void take_over_pools(const Plan& plan);
   void take_over_listener(const ListenerPlan& listener, int socket);
+  void sort_lingering();
   void retire_rest();
   call::Target& target_of(const std::string& pool);
   void announce_backends(pool::Pool& pool);

@@ -41,6 +41,9 @@ struct ReplyPart {
   /// Only with is_last and not is_first: the reply was cut off and cannot be completed. Whoever has
   /// passed a part of it on must give up its own stream too.
   bool is_broken = false;
+  /// The rest of the reply is at hand and cannot be cut off: this part may be passed on at once,
+  /// however small it is.
+  bool is_sure = false;
 };
 
 /// Waits for the answer of calls.
@@ -49,6 +52,8 @@ class ReplySink {
   /// Takes the next part of the reply to `call`. After the last part the answerer has forgotten the
   /// call.
   virtual Flow on_reply(Call& call, const ReplyPart& part) = 0;
+  /// Calls of others have waited behind the paused reply to `call`: take more of it, or give it up.
+  virtual void on_blocked(Call& /*call*/) {}
 
  protected:
   ~ReplySink() = default;
@@ -93,6 +98,10 @@ class BodySource {
 /// Values above this are streamed: forwarding starts before the last byte has come.
 inline constexpr std::size_t kStreamBytesMin = std::size_t{64} * 1024;
 
+/// What one client may have waiting so that others need not wait behind it; see
+/// ReplySink::on_blocked().
+inline constexpr std::size_t kSpillBytesMax = std::size_t{8} << 20;
+
 /// How much of a reply the client has asked not to see.
 enum class Quiet : std::uint8_t {
   No,
@@ -128,6 +137,7 @@ struct Call {
   std::uint32_t owner_index = 0;  // Which part of a merge this is.
   bool is_done = false;           // The last part has come.
   bool is_paused = false;         // The source was told to pause.
+  bool is_passed = false;         // Some of the reply has left and cannot be taken back.
   bool is_hidden = false;         // Decided at the first part.
 };
 

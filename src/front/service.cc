@@ -48,7 +48,7 @@ void Service::on_accepted(net::StreamPtr stream, const net::Address& /*peer*/) {
   stats_->connections.add(1);
   stats_->connections_accepted.add(1);
   if (is_draining_) {
-    session->end();
+    session->drain();
   }
 }
 
@@ -73,7 +73,7 @@ void Service::drain() {
   is_draining_ = true;
   for (Session* session = sessions_.front(); session != nullptr;) {
     Session* next = sessions_.next(*session);
-    session->end();
+    session->drain();
     session = next;
   }
 }

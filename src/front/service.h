@@ -39,6 +39,7 @@ class ClientLimit {
     return true;
   }
   void leave() noexcept { count_.fetch_sub(1, std::memory_order_relaxed); }
+  std::size_t max() const noexcept { return max_.load(std::memory_order_relaxed); }
   std::size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
 
  private:
@@ -106,6 +107,7 @@ class Service final : public net::AcceptHandler {
 
   /// Requests that come from now on go to `target` and follow `options`.
   void configure(const ServiceOptions& options, call::Target& target);
+  const ServiceOptions& options() const { return options_; }
   /// Where the old item of a value that was refused as too large is dropped; none for pools.
   void set_forget(base::Delegate<void(std::string_view)> forget) { forget_ = forget; }
   /// No new requests: sessions end when what they have sent is answered.

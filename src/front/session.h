@@ -38,8 +38,8 @@ class Session final : public net::StreamHandler,
 
   /// Serves nothing: writes `line`, then closes.
   void reject(std::string_view line);
-  /// Ends when what was received is answered.
-  void end();
+  /// Takes no new requests: ends when what was received is answered, a body on its way included.
+  void drain();
   /// Closes now.
   void abort();
   bool is_counted() const { return is_counted_; }
@@ -55,6 +55,7 @@ class Session final : public net::StreamHandler,
 
   // call::ReplySink
   call::Flow on_reply(call::Call& call, const call::ReplyPart& part) override;
+  void on_blocked(call::Call& call) override;
 
   // call::BodySource
   void resume_body(call::Call& call) override;
@@ -77,10 +78,17 @@ class Session final : public net::StreamHandler,
   void answer_stats(std::string_view words);
   void set_verbosity(const memcache::Request& request);
   void answer_with(std::string_view line, memcache::ReplyCode code);
+  bool is_sound(const memcache::Request& request);
   void refuse_memory(const memcache::Request& request);
 
   call::Flow on_front_reply(call::Call& call, const call::ReplyPart& part);
   call::Flow on_early_reply(call::Call& call, const call::ReplyPart& part);
+  void keep(call::Call& call, std::string_view bytes);
+  void pass_stash(call::Call& call);
+  void pass_stash_whole(call::Call& call);
+  std::size_t output_window() const {
+    return is_spilling_ ? call::kSpillBytesMax : kOutputWindowBytes;
+  }
   void pop_front();
   void pass_stashes();
   void on_answered();
@@ -89,11 +97,15 @@ class Session final : public net::StreamHandler,
 
   void hold(Hold reason) { holds_ |= reason; }
   void unhold(Hold reason);
+  void hold_if_full();
   void continue_parsing();
   void after_input();
   void update_reading();
   void arm_stall_timer();
   void discard_paused();
+  bool is_in_body() const { return body_call_ != nullptr || skip_left_ != 0; }
+  bool end_if_ready();
+  void end();
   void die();
   void release_if_done();
   void on_stalled();
@@ -115,9 +127,11 @@ class Session final : public net::StreamHandler,
   std::uint32_t turn_requests_ = 0;
   Phase phase_ = Phase::Open;
   std::uint8_t holds_ = 0;
-  bool is_parsing_ = false;  // Within consume(): this may not be released now.
-  bool has_ended_ = false;   // The client will send no more.
-  bool is_counted_;          // By the limits of clients; a rejected one is not.
+  bool is_parsing_ = false;   // Within consume(): this may not be released now.
+  bool is_spilling_ = false;  // Others wait behind this client: take more than its windows.
+  bool has_ended_ = false;    // The client will send no more.
+  bool is_draining_ = false;
+  bool is_counted_;           // By the limits of clients; a rejected one is not.
 };
 
 }  // namespace kvferry::front

@@ -87,7 +87,9 @@ void Session::set_verbosity(const memcache::Request& request) {
   unsigned level = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), level);
   if (word.empty() || error != std::errc{} || end != word.data() + word.size()) {
-    answer_with(kBadLine, ReplyCode::ClientError);
+    if (!request.noreply) {
+      answer_with(kBadLine, ReplyCode::ClientError);
+    }
     return;
   }
   service_.context_.commands.set_verbosity(level);

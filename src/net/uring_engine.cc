@@ -371,6 +371,9 @@ void UringEngine::on_send(Stream& stream, int result) {
     fail_stream(stream, -result);
     return;
   }
+  // What was written while this send was under way counts too: its writer may have stopped because
+  // of it.
+  note_output(stream);
   if (result > 0) {
     stream.sending_.consume(static_cast<std::size_t>(result));
   }
@@ -400,12 +403,16 @@ void UringEngine::settle_quiet_sends() {
     }
     stream->is_quiet_ = false;
     stream->ops_ &= static_cast<std::uint8_t>(~op_bit(kSend));
+    note_output(*stream);
     stream->sending_.clear();
     if (stream->phase_ == Stream::Phase::Closed) {
       stream->mark_dirty();
-    } else if (!stream->output_.empty() || stream->phase_ == Stream::Phase::Draining) {
+      continue;
+    }
+    if (!stream->output_.empty() || stream->phase_ == Stream::Phase::Draining) {
       stream->mark_dirty();
     }
+    report_drained(*stream);
   }
   quiet_.clear();
 }

@@ -99,15 +99,16 @@ void Backend::start_upload(Call& call, std::string_view line) {
   }
 }
 
-void Backend::begin_upload(Link& link, Call& call, std::string_view line) {
+bool Backend::begin_upload(Link& link, Call& call, std::string_view line) {
   if (const auto refusal = link.admit()) {
     call.body_sink = nullptr;
     refuse(call, Failure{.kind = *refusal, .error = 0, .may_have_run = false});
-    return;
+    return false;
   }
   stats_->bytes_sent.add(line.size());
   link.write(line);
   link.commit_upload(call);
+  return true;
 }
 
 void Backend::start_waiting_uploads() {
@@ -119,8 +120,7 @@ void Backend::start_waiting_uploads() {
     Call& call = *waiting_.pop_front();
     const base::ByteChain line = std::exchange(call.stash, base::ByteChain{});
     call.body_waits = false;
-    begin_upload(*link, call, line.front());
-    if (call.body_sink != nullptr) {
+    if (begin_upload(*link, call, line.front())) {
       call.body_source->resume_body(call);
     }
   }
@@ -229,6 +229,16 @@ bool Backend::is_drained() const {
   return waiting_.empty() && std::all_of(links_.begin(), links_.end(), is_empty) &&
          std::all_of(uploads_.begin(), uploads_.end(), is_empty) &&
          std::all_of(aside_.begin(), aside_.end(), is_empty);
+}
+
+void Backend::sample_queue() {
+  std::size_t bytes = 0;
+  for (const Links* links : {&links_, &uploads_, &aside_}) {
+    for (const auto& link : *links) {
+      bytes += link->queued_bytes();
+    }
+  }
+  stats_->queue_bytes.set(bytes);
 }
 
 void Backend::on_link_proven(Link& /*link*/) {

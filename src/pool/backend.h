@@ -77,6 +77,8 @@ class Backend final : public LinkHost, public call::BodySink {
   /// Fails what is still outstanding.
   void shut();
   bool is_drained() const;
+  /// Notes how many bytes wait to be sent; call about once a second.
+  void sample_queue();
 
   const ServerOptions& server() const { return setup_.server; }
   const std::shared_ptr<BackendHealth>& shared_health() const { return setup_.health; }
@@ -106,7 +108,8 @@ class Backend final : public LinkHost, public call::BodySink {
 
   Link& link_for(const call::Call& call);
   Link* free_upload_link();
-  void begin_upload(Link& link, call::Call& call, std::string_view line);
+  /// False when it was refused: `call` is answered and gone.
+  bool begin_upload(Link& link, call::Call& call, std::string_view line);
   void start_waiting_uploads();
   void set_aside(std::unique_ptr<Link>& link);
   void reap();

@@ -12,12 +12,21 @@ using call::Flow;
 using call::ReplyPart;
 using memcache::ReplyCode;
 
+namespace {
+
+/// A backend that has come back is to be used within the pool's retry time.
+base::Millis backoff_max(const PoolOptions& options) {
+  return std::min(options.backoff_max, std::max(options.backoff_min, options.retry_timeout));
+}
+
+}  // namespace
+
 Link::Link(LinkHost& host, net::Loop& loop, Use use)
     : host_(host),
       loop_(loop),
       timer_(net::Timer::Callback::to<&Link::on_timer>(this)),
       resume_task_(net::Task::Callback::to<&Link::continue_delivery>(this)),
-      backoff_(host.options().backoff_min, host.options().backoff_max),
+      backoff_(host.options().backoff_min, backoff_max(host.options())),
       use_(use) {}
 
 Link::~Link() {
@@ -128,7 +137,7 @@ bool Link::has_lane(std::uint64_t lane) const {
 void Link::on_connected() {
   KVF_CHECK(phase_ == Phase::Connecting);
   phase_ = Phase::Up;
-  backoff_.on_success();
+  connected_at_ = loop_.now();
   host_.stats().connects.add(1);
   host_.stats().links_up.add(1);
   timer_.cancel();
@@ -144,7 +153,6 @@ void Link::on_data(std::string_view bytes) {
   is_delivering_ = false;
   if (phase_ != Phase::Up) {
     carry_.clear();
-    return;
   }
   if (calls_.empty()) {
     host_.on_link_empty(*this);
@@ -207,6 +215,11 @@ void Link::hand_over(Call& call, const memcache::ReplyChunk& chunk, std::string_
   const bool is_cut_short = std::exchange(is_discarding_, false);
   on_call_answered(call);
   const bool is_early = upload_ == &call;
+  // A server that did not understand the line may read the value behind it as commands, and answer
+  // those too.
+  const bool may_be_out_of_step =
+      memcache::has_value(call.command) &&
+      (chunk.code == ReplyCode::Error || chunk.code == ReplyCode::ClientError);
   if (is_early) {
     // Answered before its body had come: the backend's idea of what follows is unknown, so this
     // connection ends here.
@@ -221,6 +234,9 @@ void Link::hand_over(Call& call, const memcache::ReplyChunk& chunk, std::string_
   if (is_retired_ && calls_.empty()) {
     close_stream();
   }
+  if (may_be_out_of_step && phase_ == Phase::Up) {
+    fail(Failure{.kind = FailureKind::BadReply, .error = 0, .may_have_run = true});
+  }
 }
 
 void Link::on_call_answered(Call& call) {
@@ -231,6 +247,7 @@ void Link::on_call_answered(Call& call) {
   stats.latency.record(loop_.now() - call.started);
   if (!is_proven_) {
     is_proven_ = true;
+    backoff_.on_success();
     host_.on_link_proven(*this);
   }
 }
@@ -240,8 +257,9 @@ void Link::on_end() {
 }
 
 void Link::on_closed(int error) {
-  if (phase_ == Phase::Up && calls_.empty() && is_proven_) {
+  if (phase_ == Phase::Up && calls_.empty() && has_lasted()) {
     // Closed while idle: no failure, the next call connects anew.
+    backoff_.on_success();
     close_stream();
     host_.on_link_empty(*this);
     return;
@@ -254,6 +272,10 @@ void Link::on_closed(int error) {
   } else if (phase_ == Phase::Up) {
     fail(Failure{.kind = FailureKind::Closed, .error = error, .may_have_run = true});
   }
+}
+
+bool Link::has_lasted() const {
+  return is_proven_ || loop_.now() - connected_at_ >= host_.options().backoff_max;
 }
 
 void Link::close_stream() {
@@ -342,9 +364,7 @@ void Link::continue_delivery() {
   is_delivering_ = false;
   if (phase_ != Phase::Up) {
     carry_.clear();
-    return;
-  }
-  if (!is_paused_) {
+  } else if (!is_paused_) {
     stream_->resume_reading();
   }
   if (calls_.empty()) {
@@ -389,11 +409,23 @@ void Link::on_timer() {
       return;
     case Phase::Up:
       if (is_paused_) {
-        host_.on_link_stalled(*this);
+        on_stalled();
       } else {
         check_head_timeout();
       }
       return;
+  }
+}
+
+void Link::on_stalled() {
+  host_.on_link_stalled(*this);
+  loop_.timers().arm(timer_, loop_.now() + kStallNotice);
+  Call& front = *calls_.front();
+  for (const Call* call = front.next_at_target; call != nullptr; call = call->next_at_target) {
+    if (call->lane != front.lane) {
+      front.sink->on_blocked(front);
+      return;
+    }
   }
 }
 

@@ -124,12 +124,16 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   void connect();
   void fail(const Failure& failure);
   void close_stream();
+  /// Whether the connection was of use, or stood for so long that a loop of attempts cannot come of
+  /// replacing it at once.
+  bool has_lasted() const;
   /// Hands over whole parts from the front of `bytes`; returns how many bytes it took.
   std::size_t deliver(std::string_view bytes);
   void hand_over(call::Call& call, const memcache::ReplyChunk& chunk, std::string_view bytes);
   void on_call_answered(call::Call& call);
   void continue_delivery();
   void on_timer();
+  void on_stalled();
   void check_head_timeout();
   void arm_reply_timer();
   std::uint32_t now_ms() const;
@@ -143,6 +147,7 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   net::Timer timer_;
   net::Task resume_task_;
   Backoff backoff_;
+  base::SteadyTime connected_at_{};
   call::Call* upload_ = nullptr;  // The call whose body is being sent.
   std::uint32_t inflight_ = 0;
   Phase phase_ = Phase::Down;

@@ -53,11 +53,21 @@ Flow MultiGet::on_reply(Call& call, const ReplyPart& reply) {
   if ((parts_left_ == 0 || is_early_) && pass_on()) {
     return Flow::Continue;
   }
-  if (!reply.is_last && part.items.size() > kMergeBufferBytes) {
+  if (!reply.is_last && part.items.size() > window_bytes_) {
     call.is_paused = true;
     return Flow::Pause;
   }
   return Flow::Continue;
+}
+
+void MultiGet::on_blocked(Call& call) {
+  if (is_parent_paused_) {
+    parent_.sink->on_blocked(parent_);
+    return;
+  }
+  // Its turn has not come because of another backend: keep more of it rather than hold up others.
+  window_bytes_ = call::kSpillBytesMax;
+  unpause(parts_[call.owner_index]);
 }
 
 void MultiGet::take(Part& part, const ReplyPart& reply) {
@@ -148,9 +158,16 @@ bool MultiGet::pass_on() {
     }
     Key& key = keys_[next_key_];
     Part& part = parts_[key.part];
-    if (part.is_cut && key.state == KeyState::Item && part.items.size() < key.item_left) {
-      give_up();
-      return parts_left_ == 0;
+    if (part.is_cut && part.items.size() < key.item_left) {
+      if (key.state == KeyState::Passing) {
+        const bool is_over = parts_left_ == 0;
+        give_up();  // This object is gone when it is over.
+        return is_over;
+      }
+      // Nothing of the item that was cut was passed on: a failed key like those after it.
+      part.items.clear();
+      key.state = KeyState::Waiting;
+      key.item_left = 0;
     }
     if (!pass_on_key(key)) {
       return false;
@@ -170,6 +187,7 @@ bool MultiGet::pass_on_key(Key& key) {
     case KeyState::Miss:
       return true;
     case KeyState::Item:
+    case KeyState::Passing:
       return pass_on_item(key, part);
     case KeyState::Waiting:
       if (part.call != nullptr) {
@@ -186,6 +204,7 @@ bool MultiGet::pass_on_key(Key& key) {
 bool MultiGet::pass_on_item(Key& key, Part& part) {
   while (key.item_left > 0 && !part.items.empty() && !is_parent_paused_) {
     const std::string_view run = part.items.front().substr(0, key.item_left);
+    key.state = KeyState::Passing;
     key.item_left -= static_cast<std::uint32_t>(run.size());
     pass(run);
     part.items.consume(run.size());
@@ -227,16 +246,18 @@ void MultiGet::finish(std::string_view bytes, ReplyCode code, bool is_broken) {
 
 void MultiGet::pass(std::string_view bytes) {
   const bool is_first = !std::exchange(has_passed_, true);
-  const Flow flow = parent_.sink->on_reply(
-      parent_,
-      ReplyPart{.bytes = bytes, .code = ReplyCode::Value, .is_first = is_first, .is_last = false});
+  const Flow flow = parent_.sink->on_reply(parent_, ReplyPart{.bytes = bytes,
+                                                              .code = ReplyCode::Value,
+                                                              .is_first = is_first,
+                                                              .is_last = false,
+                                                              .is_sure = !is_early_});
   if (flow == Flow::Pause) {
     is_parent_paused_ = true;
   }
 }
 
 void MultiGet::unpause(Part& part) {
-  if (part.call != nullptr && part.call->is_paused && part.items.size() <= kMergeBufferBytes / 2) {
+  if (part.call != nullptr && part.call->is_paused && part.items.size() <= window_bytes_ / 2) {
     part.call->is_paused = false;
     part.call->source->resume(*part.call);
   }
@@ -261,7 +282,7 @@ void MultiGet::discard(Call& /*call*/) {
 }
 
 MultiGets::MultiGets(net::Loop& loop, call::CallPool& calls, base::MemoryBudget& budget)
-    : loop_(loop), calls_(calls), pool_(sizeof(MultiGet), budget) {}
+    : loop_(loop), calls_(calls), budget_(budget), pool_(sizeof(MultiGet), budget) {}
 
 bool MultiGets::start(Call& parent, const memcache::Request& request, const Placement& placement,
                       const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial,
@@ -331,6 +352,8 @@ MultiGet& MultiGets::make(Call& parent, std::size_t text_bytes, OnPartial on_par
     memory = multiget.block_->bytes();
   } else {
     multiget.heap_ = ::operator new(bytes);
+    multiget.heap_bytes_ = bytes;
+    budget_.charge(bytes);
     memory = static_cast<char*>(multiget.heap_);
   }
   multiget.parts_ = reinterpret_cast<MultiGet::Part*>(memory);
@@ -413,6 +436,7 @@ void MultiGets::release(MultiGet& multiget) {
     base::BlockPool::release(multiget.block_);
   } else {
     ::operator delete(multiget.heap_);
+    budget_.release(multiget.heap_bytes_);
   }
   multiget.~MultiGet();
   pool_.release(&multiget);

@@ -41,6 +41,7 @@ class MultiGet final : public call::ReplySink, public call::ReplySource {
   MultiGet(MultiGets& home, call::Call& parent, OnPartial on_partial);
 
   call::Flow on_reply(call::Call& call, const call::ReplyPart& part) override;
+  void on_blocked(call::Call& call) override;
   void resume(call::Call& call) override;
   void discard(call::Call& call) override;
 
@@ -50,7 +51,8 @@ class MultiGet final : public call::ReplySink, public call::ReplySource {
 
   enum class KeyState : std::uint8_t {
     Waiting,  // Its part has not come to it.
-    Item,     // An item came, or is coming; item_left bytes of it were not passed on.
+    Item,     // An item came, or is coming; nothing of it was passed on.
+    Passing,  // ... and all but item_left bytes of it were passed on.
     Miss,     // Its part went past it.
   };
   struct Key {
@@ -102,8 +104,10 @@ class MultiGet final : public call::ReplySink, public call::ReplySource {
   char* texts_ = nullptr;
   base::Block* block_ = nullptr;  // Holds keys, parts and texts ...
   void* heap_ = nullptr;          // ... or this does, for very wide gets.
+  std::size_t heap_bytes_ = 0;
   std::uint32_t key_count_ = 0;
-  std::uint32_t next_key_ = 0;  // First key that was not passed on.
+  std::uint32_t next_key_ = 0;                    // First key that was not passed on.
+  std::size_t window_bytes_ = kMergeBufferBytes;  // Of a part that is ahead of its turn.
   std::uint32_t parts_left_ = 0;
   std::uint16_t part_count_ = 0;
   OnPartial on_partial_;
@@ -145,6 +149,7 @@ class MultiGets {
 
   net::Loop& loop_;
   call::CallPool& calls_;
+  base::MemoryBudget& budget_;
   base::SlabPool pool_;
   // Scratch of start(), kept to spare allocations.
   std::vector<Place> places_;

@@ -36,6 +36,7 @@ struct BackendStats {
   base::Counter stray_replies;  // Bytes that answered no request; the link was closed.
   base::Counter links_up;       // Gauge.
   base::Counter inflight;       // Gauge: calls that wait for a reply.
+  base::Counter queue_bytes;    // Gauge, taken about once a second: bytes that wait to be sent.
   base::Counter stalls;  // Times a slow client blocked a link and a fresh one took its place.
   std::array<base::Counter, kFailureKinds> failures;  // Calls, by cause.
   base::Histogram latency;                            // Queued to answered.

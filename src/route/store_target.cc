@@ -416,6 +416,11 @@ void StoreTarget::on_touch(call::Call& call, const memcache::Request& request) {
 }
 
 void StoreTarget::on_delete(call::Call& call, const memcache::Request& request) {
+  // An old form had a time here, and noreply may follow; more words are no form of it.
+  if (!memcache::token_at(request.line_text(), 4).empty()) {
+    call::answer(call, "CLIENT_ERROR bad command line format\r\n", ReplyCode::ClientError);
+    return;
+  }
   const store::DeleteResult result =
       store_.remove(store::Key(request.key), store::DeleteOptions{}, now_);
   const bool is_done = result.status == store::DeleteStatus::Done;

@@ -41,6 +41,13 @@ StorageArgs parse_storage_args(const Request& request) noexcept {
   return args;
 }
 
+bool has_surplus_words(const Request& request) noexcept {
+  constexpr std::size_t kWordsOfSet = 5;  // Command, key, flags, exptime, length.
+  const std::size_t words =
+      kWordsOfSet + (request.command == Command::Cas ? 1 : 0) + (request.noreply ? 1 : 0);
+  return !token_at(request.line_text(), words).empty();
+}
+
 ArithArgs parse_arith_args(const Request& request) noexcept {
   ArithArgs args;
   if (!read_number(token_at(request.line_text(), kDeltaIndex), args.delta)) {

@@ -25,6 +25,9 @@ struct StorageArgs {
   std::uint64_t cas_unique = 0;  // Of cas only.
 };
 StorageArgs parse_storage_args(const Request& request) noexcept;
+/// Whether a storage line has words beyond its arguments and one `noreply`. Servers differ over
+/// such lines.
+bool has_surplus_words(const Request& request) noexcept;
 
 /// Of incr, decr.
 struct ArithArgs {

@@ -1,0 +1,250 @@
+// From bytes to calls: the input side of a session.
+#include <algorithm>
+#include <utility>
+
+#include "front/binary_refusal.h"
+#include "front/session.h"
+#include "protocol/memcache/meta_flags.h"
+#include "protocol/memcache/storage_args.h"
+
+namespace kvferry::front {
+
+using call::Call;
+using call::Flow;
+using memcache::ReplyCode;
+
+void Session::on_data(std::string_view bytes) {
+  service_.stats_->bytes_received.add(bytes.size());
+  if (phase_ != Phase::Open) {
+    return;
+  }
+  last_active_ = service_.context_.loop.now();
+  turn_requests_ = 0;
+  is_parsing_ = true;
+  carry_.feed(service_.context_.loop.blocks(), bytes,
+              [this](std::string_view view) { return consume(view); });
+  is_parsing_ = false;
+  after_input();
+}
+
+std::size_t Session::consume(std::string_view bytes) {
+  std::size_t taken = 0;
+  while (taken < bytes.size()) {
+    if (phase_ != Phase::Open) {
+      return bytes.size();
+    }
+    if (holds_ != 0) {
+      break;
+    }
+    const std::size_t part = consume_one(bytes.substr(taken));
+    if (part == 0) {
+      break;
+    }
+    taken += part;
+  }
+  return taken;
+}
+
+/// Takes one request, or a piece of a body, from the front of `bytes`; 0 when it cannot now.
+std::size_t Session::consume_one(std::string_view bytes) {
+  if (skip_left_ != 0) [[unlikely]] {
+    const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(skip_left_, bytes.size()));
+    skip_left_ -= part;
+    return part;
+  }
+  if (body_call_ != nullptr) [[unlikely]] {
+    return pass_body(bytes);
+  }
+  if (turn_requests_ >= service_.options_.requests_per_turn) {
+    hold(kTurn);
+    service_.context_.loop.defer(task_);
+    return 0;
+  }
+  const auto parsed = parser_.parse(bytes);
+  if (parsed.is_need_more()) {
+    return 0;
+  }
+  if (parsed.is_failed()) {
+    return on_parse_failure(parsed.error(), bytes);
+  }
+  ++turn_requests_;
+  const memcache::Request& request = parsed.value();
+  return dispatch(request) ? request.size_bytes : 0;
+}
+
+std::size_t Session::pass_body(std::string_view bytes) {
+  const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(body_left_, bytes.size()));
+  body_left_ -= part;
+  Call& call = *body_call_;
+  if (body_left_ == 0) {
+    // Requests behind it wait for its reply: its body went another way than they would.
+    body_call_ = nullptr;
+    hold(kBarrier);
+  }
+  if (call.body_sink->on_body(call, bytes.substr(0, part), body_left_ == 0) == Flow::Pause &&
+      body_call_ != nullptr) {
+    hold(kBody);
+  }
+  return part;
+}
+
+std::size_t Session::on_parse_failure(const memcache::ParseFailure& failure,
+                                      std::string_view bytes) {
+  using memcache::RequestError;
+  skip_left_ = failure.skip_bytes;
+  if (failure.error == RequestError::None) {
+    return failure.size_bytes;  // The rest of a line that was refused before.
+  }
+  service_.stats_->parse_errors.add(1);
+  if (failure.error == RequestError::TooLarge && service_.forget_ && !failure.key.empty()) {
+    service_.forget_(failure.key);
+  }
+  if (failure.error == RequestError::NotText && bytes.front() == kBinaryRequestMagic) {
+    service_.context_.commands.on_binary_client(stream_->fd());
+    answer_with(compose_binary_refusal(bytes), ReplyCode::ClientError);
+  }
+  const bool is_silent = failure.noreply && service_.options_.words == memcache::ErrorWords::Store;
+  const std::string_view line = memcache::error_line(failure.error, service_.options_.words);
+  if (!is_silent && !line.empty()) {
+    answer_with(line, failure.error == RequestError::TooLarge ? ReplyCode::ServerError
+                                                              : ReplyCode::ClientError);
+  }
+  if (memcache::closes_connection(failure.error)) {
+    phase_ = Phase::Ending;
+  }
+  hold_if_full();
+  return failure.size_bytes;
+}
+
+Call& Session::make_call(const memcache::Request& request) {
+  Call& call = service_.context_.calls.acquire();
+  call.sink = this;
+  call.started = service_.context_.loop.now();
+  call.lane = lane_;
+  call.command = request.command;
+  call.reply_kind = memcache::reply_kind_of(request.command);
+  if (request.noreply) {
+    call.quiet = call::Quiet::All;
+  } else if (request.quiet) {
+    call.quiet =
+        request.command == memcache::Command::Mg ? call::Quiet::Miss : call::Quiet::Success;
+  }
+  queue_.push_back(call);
+  ++inflight_;
+  service_.stats_->inflight.add(1);
+  return call;
+}
+
+bool Session::dispatch(const memcache::Request& request) {
+  if (!request.has_complete_value) [[unlikely]] {
+    return dispatch_streamed(request);
+  }
+  service_.stats_->requests[static_cast<std::size_t>(request.command)].add(1);
+  if (request.key_count == 0) [[unlikely]] {
+    answer_locally(request);
+  } else if (service_.context_.budget.is_exhausted()) [[unlikely]] {
+    refuse_memory(request);
+  } else if (is_sound(request)) [[likely]] {
+    Call& call = make_call(request);
+    service_.target_->send(call, request);
+  }
+  hold_if_full();
+  return true;
+}
+
+void Session::hold_if_full() {
+  if (inflight_ >= service_.options_.inflight_max) {
+    hold(kInflight);
+  }
+}
+
+bool Session::dispatch_streamed(const memcache::Request& request) {
+  if (!queue_.empty()) {
+    hold(kBarrier);
+    return false;
+  }
+  service_.stats_->requests[static_cast<std::size_t>(request.command)].add(1);
+  if (service_.context_.budget.is_exhausted()) {
+    refuse_memory(request);
+    return true;
+  }
+  if (!is_sound(request)) {
+    skip_left_ = request.value_bytes + 2;
+    return true;
+  }
+  Call& call = make_call(request);
+  call.body_source = this;
+  body_call_ = &call;
+  body_left_ = request.value_bytes + 2;
+  service_.target_->send(call, request);
+  if (body_call_ != nullptr && body_call_->body_waits) {
+    hold(kBody);
+  }
+  return true;
+}
+
+/// Whether a line that announces a value may be passed on. A server that refuses the line reads the
+/// value as commands, whose replies would answer somebody else's requests on the same connection;
+/// so what it would refuse is refused here. The store judges for itself.
+bool Session::is_sound(const memcache::Request& request) {
+  if (!memcache::has_value(request.command) ||
+      service_.options_.words == memcache::ErrorWords::Store) {
+    return true;
+  }
+  std::string_view line;
+  if (request.command == memcache::Command::Ms) {
+    const memcache::MetaError error = memcache::parse_meta_flags(request).error;
+    line =
+        error == memcache::MetaError::None ? std::string_view{} : memcache::meta_error_line(error);
+  } else {
+    const memcache::ArgsError error = memcache::parse_storage_args(request).error;
+    const bool is_good =
+        error == memcache::ArgsError::None && !memcache::has_surplus_words(request);
+    line = is_good ? std::string_view{} : memcache::args_error_line(memcache::ArgsError::BadLine);
+  }
+  if (line.empty()) {
+    return true;
+  }
+  service_.stats_->parse_errors.add(1);
+  answer_with(line, ReplyCode::ClientError);
+  return false;
+}
+
+void Session::refuse_memory(const memcache::Request& request) {
+  service_.stats_->memory_refusals.add(1);
+  if (!request.has_complete_value) {
+    skip_left_ = request.value_bytes + 2;
+  }
+  if (!request.noreply) {
+    answer_with("SERVER_ERROR out of memory\r\n", ReplyCode::ServerError);
+  }
+}
+
+void Session::answer_with(std::string_view line, ReplyCode code) {
+  service_.stats_->replies[static_cast<std::size_t>(code)].add(1);
+  if (queue_.empty()) {
+    write(line);
+    return;
+  }
+  Call& call = service_.context_.calls.acquire();
+  call.stash.append(service_.context_.loop.blocks(), line);
+  call.is_done = true;
+  queue_.push_back(call);
+  ++inflight_;
+  service_.stats_->inflight.add(1);
+}
+
+void Session::resume_body(Call& /*call*/) {
+  unhold(kBody);
+}
+
+void Session::discard_body(Call& call) {
+  if (body_call_ == &call) {
+    body_call_ = nullptr;
+    skip_left_ = std::exchange(body_left_, 0);
+    hold(kBarrier);
+    unhold(kBody);
+  }
+}
+
+}  // namespace kvferry::front
