@@ -38,13 +38,26 @@ void StatsRegistry::remove(const route::StoreCommandStats& stats) {
   std::erase(stores_, &stats);
 }
 
-route::StoreCommandTotals StatsRegistry::store_totals() {
-  const std::lock_guard lock(mutex_);
+route::StoreCommandTotals StatsRegistry::sum_stores() const {
   route::StoreCommandTotals totals{};
   for (const route::StoreCommandStats* stats : stores_) {
     stats->add_to(totals);
   }
   return totals;
+}
+
+route::StoreCommandTotals StatsRegistry::store_totals() {
+  const std::lock_guard lock(mutex_);
+  route::StoreCommandTotals totals = sum_stores();
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    totals[i] -= std::min(totals[i], stores_before_[i]);
+  }
+  return totals;
+}
+
+void StatsRegistry::reset_store_totals() {
+  const std::lock_guard lock(mutex_);
+  stores_before_ = sum_stores();
 }
 
 std::vector<StatsRegistry::ServiceEntry> StatsRegistry::services() {

@@ -40,7 +40,9 @@ class StatsRegistry {
   /// Counters of one worker's way to the embedded store; it removes them before they go.
   void add(const route::StoreCommandStats& stats);
   void remove(const route::StoreCommandStats& stats);
+  /// Since the start or the last reset.
   route::StoreCommandTotals store_totals();
+  void reset_store_totals();
 
   /// Everything that is alive now, in the order it was added.
   std::vector<ServiceEntry> services();
@@ -64,7 +66,11 @@ class StatsRegistry {
   std::mutex mutex_;
   std::vector<WeakService> services_;
   std::vector<WeakBackend> backends_;
+  route::StoreCommandTotals sum_stores() const;
+
   std::vector<const route::StoreCommandStats*> stores_;
+  route::StoreCommandTotals
+      stores_before_{};  // What a reset takes off: only workers write their counters.
 };
 
 }  // namespace kvferry::app

@@ -86,7 +86,7 @@ void general(const StatsSources& sources, std::string& out) {
   line(out, "uptime", static_cast<std::uint64_t>(uptime.count()));
   line(out, "time",
        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now).count()));
-  line(out, "version", kVersion);
+  line(out, "version", kProtocolVersion);
   line(out, "pointer_size", sizeof(void*) * 8);
   line(out, "rusage_user", seconds_of(usage.ru_utime));
   line(out, "rusage_system", seconds_of(usage.ru_stime));
@@ -167,6 +167,11 @@ bool compose_stats(const StatsSources& sources, std::string_view words, std::str
     }
   } else if (words == "proxy") {
     proxy(sources, out);
+  } else if (words == "reset") {
+    sources.registry.reset_store_totals();
+    sources.store.reset_counters();
+    out += "RESET\r\n";
+    return true;
   } else if (words == "settings") {
     settings(sources, out);
   } else if (words == "proxybe") {

@@ -328,7 +328,7 @@ void Worker::check_drained() {
 }
 
 std::string_view Worker::version() const {
-  return kVersion;
+  return kProtocolVersion;
 }
 
 bool Worker::stats(std::string_view words, std::string& out) {

@@ -1,9 +1,11 @@
 // From bytes to calls: the input side of a session.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "front/binary_refusal.h"
 #include "front/session.h"
+#include "protocol/memcache/base64.h"
 #include "protocol/memcache/meta_flags.h"
 #include "protocol/memcache/storage_args.h"
 
@@ -12,6 +14,21 @@ namespace kvferry::front {
 using call::Call;
 using call::Flow;
 using memcache::ReplyCode;
+
+namespace {
+
+/// What a server would say against the line of this meta command.
+memcache::MetaError find_meta_error(const memcache::Request& request) {
+  const memcache::MetaError error = memcache::parse_meta_flags(request).error;
+  if (error != memcache::MetaError::None || !request.base64_key) {
+    return error;
+  }
+  std::array<char, memcache::kDecodedKeyBytesMax> decoded{};
+  return memcache::decode_base64_key(request.key, decoded) ? memcache::MetaError::None
+                                                           : memcache::MetaError::BadKey;
+}
+
+}  // namespace
 
 void Session::on_data(std::string_view bytes) {
   service_.stats_->bytes_received.add(bytes.size());
@@ -193,7 +210,7 @@ bool Session::is_sound(const memcache::Request& request) {
   }
   std::string_view line;
   if (request.command == memcache::Command::Ms) {
-    const memcache::MetaError error = memcache::parse_meta_flags(request).error;
+    const memcache::MetaError error = find_meta_error(request);
     line =
         error == memcache::MetaError::None ? std::string_view{} : memcache::meta_error_line(error);
   } else {
