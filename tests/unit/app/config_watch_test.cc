@@ -9,6 +9,9 @@ namespace kvferry::app {
 namespace {
 
 class ConfigWatchTest : public testing::TestWithParam<test::Engine> {
+ public:
+  void on_changed() { ++changes_; }
+
  protected:
   ConfigWatchTest() : rig_(GetParam()) { folder_.write("a.yml", "one"); }
 
@@ -18,7 +21,6 @@ class ConfigWatchTest : public testing::TestWithParam<test::Engine> {
     ASSERT_TRUE(opened.has_value()) << opened.error().text();
     watch_ = std::move(opened).value();
   }
-  void on_changed() { ++changes_; }
   void expect_changes(int count) {
     ASSERT_TRUE(rig_.run_until([&] { return changes_ >= count; }));
     rig_.run_for(base::Millis(250));  // Longer than events are gathered.

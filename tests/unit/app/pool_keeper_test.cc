@@ -100,7 +100,8 @@ TEST_F(PoolKeeperTest, ABackendThatIsDownLeavesThePlacementUntilAProbeFindsIt) {
   keeper->on_down("b");
   keeper->on_down("b");  // Told twice.
   EXPECT_EQ(published_, 1);
-  EXPECT_EQ(keeper->ejections(), 1U);
+  EXPECT_EQ(keeper->ejections("b"), 1U);
+  EXPECT_EQ(keeper->ejections("a"), 0U);
   EXPECT_EQ(used(*keeper), (std::vector<bool>{true, false}));
   rig_.run_for(base::Millis(100));  // Probes fail.
   EXPECT_EQ(published_, 1);
@@ -117,7 +118,7 @@ TEST_F(PoolKeeperTest, UnderKeepNobodyIsEjected) {
   fail(*keeper, 0);
   keeper->on_down("a");
   EXPECT_EQ(published_, 0);
-  EXPECT_EQ(keeper->ejections(), 0U);
+  EXPECT_EQ(keeper->ejections("a"), 0U);
 }
 
 TEST_F(PoolKeeperTest, UnknownLabelsAreIgnored) {
