@@ -43,6 +43,9 @@ void Session::answer_locally(const memcache::Request& request) {
       return;
     }
     case Command::Quit:
+      if (!arguments_of(request).empty()) {
+        break;  // Not even noreply is known to it.
+      }
       phase_ = Phase::Ending;
       return;
     case Command::Stats:
@@ -69,7 +72,7 @@ void Session::answer_locally(const memcache::Request& request) {
     default:
       break;
   }
-  if (!request.noreply) {
+  if (!request.noreply || request.command == Command::Quit) {
     answer_with(kErrorLine, ReplyCode::Error);
   }
 }

@@ -42,7 +42,7 @@ def passes(port: int, name: str) -> bool:
 @pytest.mark.parametrize("count", [1])
 def test_ascii_cases_through_a_pool(memcached, kvferry, count):
     backends = [memcached() for _ in range(count)]
-    names = cases_of(backends[0].port)
+    names = cases_of(memcached().port)  # Another server: the cases leave their keys behind.
     proxy = kvferry(pool("main", [each.port for each in backends]))
     failed = [name for name in names if not passes(proxy.port(), name) and name not in NOT_FOR_A_POOL]
     assert failed == [], run_case(proxy.port(), failed[0]).stderr
