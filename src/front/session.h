@@ -131,7 +131,7 @@ class Session final : public net::StreamHandler,
   bool is_spilling_ = false;  // Others wait behind this client: take more than its windows.
   bool has_ended_ = false;    // The client will send no more.
   bool is_draining_ = false;
-  bool is_counted_;           // By the limits of clients; a rejected one is not.
+  bool is_counted_;  // By the limits of clients; a rejected one is not.
 };
 
 }  // namespace kvferry::front
