@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unordered_set>
 #include <utility>
@@ -21,6 +22,16 @@ constexpr base::Millis kDrainCheck{10};
 /// After the deadline of a drain everything is closed; hulls that wait for their calls get this
 /// long to go.
 constexpr base::Millis kLastTurns{1000};
+
+/// With this many requests in flight or more, events that come one by one are taken together: the
+/// time between the beginnings of two turns grows with what is in flight, so that the delay stays
+/// small beside the time that so many requests take anyhow. A client with one request at a time
+/// never sees it. Measured: 0.4 times the CPU of a turn for each event with pipelined gets.
+constexpr std::size_t kPaceInflightMin = 8;
+constexpr std::int64_t kPaceMicrosPerCall = 2;
+constexpr std::int64_t kPaceKneeCalls = 100;    // From here on ...
+constexpr std::int64_t kPaceCallsPerMicro = 4;  // ... it grows more slowly,
+constexpr std::int64_t kPaceMicrosMax = 1000;   // up to this.
 
 /// Client hosts whose use of the binary protocol is logged.
 constexpr std::size_t kBinaryHostsMax = 1000;
@@ -97,6 +108,9 @@ void Worker::run(std::function<void(base::Result<void>)> on_started) {
     tick_clock();
   }
   loop_->timers().arm(room_->house_timer, loop_->now() + kHouseKeeping);
+  // Short sleeps are meant as they are said; the default slack of 50 us would double them.
+  static_cast<void>(prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0));
+  loop_->set_pace(net::Loop::Pace::to<&Worker::pace>(this));
   on_started(base::Result<void>{});
   loop_->run();
   if (room_->store_target != nullptr) {
@@ -350,6 +364,17 @@ void Worker::on_binary_client(int fd) {
         "refused a client that speaks memcached's binary protocol; switch it to the text protocol",
         {{"client", host}});
   }
+}
+
+base::Micros Worker::pace() {
+  const auto inflight = static_cast<std::int64_t>(room_->calls.live());
+  if (inflight < static_cast<std::int64_t>(kPaceInflightMin)) {
+    return base::Micros(0);
+  }
+  const std::int64_t steep = std::min(inflight, kPaceKneeCalls) * kPaceMicrosPerCall;
+  const std::int64_t flat =
+      std::max<std::int64_t>(inflight - kPaceKneeCalls, 0) / kPaceCallsPerMicro;
+  return base::Micros(std::min(steep + flat, kPaceMicrosMax));
 }
 
 void Worker::set_verbosity(unsigned level) {

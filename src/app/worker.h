@@ -108,6 +108,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   void retire_rest();
   call::Target& target_of(const std::string& pool);
   void announce_backends(pool::Pool& pool);
+  base::Micros pace();
   void keep_house();
   void tick_clock();
   void begin_drain(base::Millis deadline);

@@ -1,6 +1,7 @@
 #include "net/loop.h"
 
 #include <cerrno>
+#include <ctime>
 #include <new>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -62,7 +63,28 @@ void Loop::run() {
   submit();
 }
 
+void Loop::keep_pace() {
+  const base::Micros pace = pace_();
+  if (pace.count() == 0) {
+    return;
+  }
+  const auto elapsed =
+      std::chrono::duration_cast<base::Micros>(std::chrono::steady_clock::now() - now_);
+  if (elapsed < pace) {
+    linger(pace - elapsed);
+  }
+}
+
+void Loop::linger(base::Micros length) {
+  submit();
+  const timespec time{.tv_sec = 0, .tv_nsec = std::min<long>(length.count() * 1000, 999'999'999)};
+  ::nanosleep(&time, nullptr);
+}
+
 void Loop::run_turn(bool wait) {
+  if (wait && pace_ && !has_work()) {
+    keep_pace();
+  }
   take_events(wait && !has_work() ? timers_.sleep_max(now_) : base::Millis(0));
   timers_.advance(now_);
   if (is_woken_) {

@@ -87,7 +87,9 @@ UringEngine::~UringEngine() {
 }
 
 void UringEngine::take_events(base::Millis sleep_max) {
-  is_usable_ = ring_->wait(sleep_max);
+  // After lingering there may be no need to ask the kernel again.
+  is_usable_ =
+      (std::exchange(has_lingered_, false) && ring_->has_completions()) || ring_->wait(sleep_max);
   KVF_CHECK(is_usable_ || is_ending_);
   start_turn();
   if (reap() != 0) {
@@ -99,6 +101,11 @@ void UringEngine::take_events(base::Millis sleep_max) {
   if (!buried_.empty()) {
     std::erase_if(buried_, [](const auto& source) { return !source->is_in_flight; });
   }
+}
+
+void UringEngine::linger(base::Micros length) {
+  ring_->linger(length);
+  has_lingered_ = true;
 }
 
 unsigned UringEngine::reap() {

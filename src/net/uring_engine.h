@@ -52,6 +52,7 @@ class UringEngine final : public Loop {
 
  protected:
   void take_events(base::Millis sleep_max) override;
+  void linger(base::Micros length) override;
   void flush_stream(Stream& stream) override;
   void abandon(Stream& stream) noexcept override;
   void submit() noexcept override { ring_->submit(); }
@@ -96,6 +97,7 @@ class UringEngine final : public Loop {
   std::unique_ptr<UringSource> wake_;
   std::vector<Stream*> quiet_;  // Streams whose quiet send has not been settled.
   std::vector<std::unique_ptr<UringSource>> buried_;
+  bool has_lingered_ = false;  // Completions were collected by linger().
   bool is_unsettled_ = false;  // The last settling had to be put off.
   bool is_usable_ = true;      // This thread may use the ring.
   bool is_ending_ = false;

@@ -181,6 +181,18 @@ bool UringRing::wait(base::Millis sleep_max) noexcept {
   return result != -EEXIST;
 }
 
+void UringRing::linger(base::Micros length) noexcept {
+  // A full batch ends it early; there is no use in waiting for more than one turn can take.
+  constexpr unsigned kBatch = 256;
+  io_uring_cqe* first = nullptr;
+  __kernel_timespec time{};
+  time.tv_nsec = length.count() * 1000;
+  static_cast<void>(io_uring_submit_and_wait_timeout(&ring_, &first, kBatch, &time, nullptr));
+  if (io_uring_sq_ready(&ring_) == 0) [[likely]] {
+    gathers_used_ = 0;
+  }
+}
+
 bool UringRing::has_overflow() const noexcept {
   return (__atomic_load_n(ring_.sq.kflags, __ATOMIC_RELAXED) & IORING_SQ_CQ_OVERFLOW) != 0;
 }

@@ -71,6 +71,9 @@ class UringRing {
   /// Submits and waits for one completion, or until `sleep_max` has passed (negative: for ever).
   /// False when this thread may not use the ring.
   bool wait(base::Millis sleep_max) noexcept;
+  /// Submits what is queued and lets `length` pass, unless very many completions come before.
+  void linger(base::Micros length) noexcept;
+  bool has_completions() const noexcept { return io_uring_cq_ready(&ring_) != 0; }
   /// Everything that was queued has been tried, and every completion of it can be seen.
   bool is_settled() noexcept { return io_uring_sq_ready(&ring_) == 0 && !has_overflow(); }
 
