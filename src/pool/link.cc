@@ -14,6 +14,8 @@ using memcache::ReplyCode;
 
 namespace {
 
+constexpr std::size_t kCacheLine = 64;
+
 /// A backend that has come back is to be used within the pool's retry time.
 base::Millis backoff_max(const PoolOptions& options) {
   return std::min(options.backoff_max, std::max(options.backoff_min, options.retry_timeout));
@@ -195,6 +197,13 @@ std::size_t Link::deliver(std::string_view bytes) {
 }
 
 void Link::hand_over(Call& call, const memcache::ReplyChunk& chunk, std::string_view bytes) {
+  // With thousands of calls in flight those behind have left the cache; fetch them while this one
+  // is being answered.
+  if (const Call* next = call.next_at_target; next != nullptr) {
+    __builtin_prefetch(next->sink);
+    __builtin_prefetch(reinterpret_cast<const char*>(next->sink) + kCacheLine);
+    __builtin_prefetch(next->next_at_target);
+  }
   const bool is_first = !std::exchange(is_passed_on_, true);
   if (!chunk.is_last) {
     call.sent_at_ms = now_ms();  // Progress pushes the deadline back.

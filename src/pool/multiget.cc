@@ -39,6 +39,8 @@ base::BlockPool& MultiGet::blocks() {
 
 Flow MultiGet::on_reply(Call& call, const ReplyPart& reply) {
   Part& part = parts_[call.owner_index];
+  // The last part to come, when it comes whole, is passed on from where it lies.
+  part.is_direct = parts_left_ == 1 && reply.is_first && reply.is_last && !is_starting_;
   if (!is_discarding_) {
     take(part, reply);
   }
@@ -52,6 +54,11 @@ Flow MultiGet::on_reply(Call& call, const ReplyPart& reply) {
   }
   if ((parts_left_ == 0 || is_early_) && pass_on()) {
     return Flow::Continue;
+  }
+  if (!part.direct.empty()) {
+    // The parent has paused in the middle: keep the rest.
+    part.items.append(blocks(), std::exchange(part.direct, {}));
+    part.is_direct = false;
   }
   if (!reply.is_last && part.items.size() > window_bytes_) {
     call.is_paused = true;
@@ -116,7 +123,14 @@ bool MultiGet::take_item(Part& part, const ScanEvent& event) {
   key.item_left = static_cast<std::uint32_t>(event.total_bytes);
   part.next_key = key.next_of_part;
   part.is_in_item = !event.is_item_complete;
-  part.items.append(blocks(), event.bytes);
+  if (part.is_direct) {
+    // Items lie one behind the other in the reply.
+    part.direct = part.direct.empty() ? event.bytes
+                                      : std::string_view(part.direct.data(),
+                                                         part.direct.size() + event.bytes.size());
+  } else {
+    part.items.append(blocks(), event.bytes);
+  }
   return true;
 }
 
@@ -202,6 +216,16 @@ bool MultiGet::pass_on_key(Key& key) {
 }
 
 bool MultiGet::pass_on_item(Key& key, Part& part) {
+  if (!part.direct.empty()) {
+    if (is_parent_paused_) {
+      return false;
+    }
+    const std::string_view item = part.direct.substr(0, key.item_left);
+    part.direct.remove_prefix(item.size());
+    key.item_left = 0;
+    pass(item);
+    return true;
+  }
   while (key.item_left > 0 && !part.items.empty() && !is_parent_paused_) {
     const std::string_view run = part.items.front().substr(0, key.item_left);
     key.state = KeyState::Passing;
@@ -282,7 +306,7 @@ void MultiGet::discard(Call& /*call*/) {
 }
 
 MultiGets::MultiGets(net::Loop& loop, call::CallPool& calls, base::MemoryBudget& budget)
-    : loop_(loop), calls_(calls), budget_(budget), pool_(sizeof(MultiGet), budget) {}
+    : loop_(loop), calls_(calls), budget_(budget) {}
 
 bool MultiGets::start(Call& parent, const memcache::Request& request, const Placement& placement,
                       const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial,
@@ -341,21 +365,25 @@ void MultiGets::number_parts(std::size_t backend_count) {
 }
 
 MultiGet& MultiGets::make(Call& parent, std::size_t text_bytes, OnPartial on_partial) {
-  auto& multiget = *new (pool_.acquire()) MultiGet(*this, parent, on_partial);
+  // The object and everything it keeps lie in one piece: with thousands of gets in flight each
+  // comes out of the cache once.
   const std::size_t key_count = places_.size();
   const std::size_t part_count = backend_of_part_.size();
-  const std::size_t bytes =
-      part_count * sizeof(MultiGet::Part) + key_count * sizeof(MultiGet::Key) + text_bytes;
+  const std::size_t bytes = sizeof(MultiGet) + part_count * sizeof(MultiGet::Part) +
+                            key_count * sizeof(MultiGet::Key) + text_bytes;
+  base::Block* block = nullptr;
   char* memory = nullptr;
   if (bytes <= base::kBlockBytesLarge - sizeof(base::Block)) {
-    multiget.block_ = loop_.blocks().acquire(bytes > base::kBlockBytesSmall - sizeof(base::Block));
-    memory = multiget.block_->bytes();
+    block = loop_.blocks().acquire(bytes > base::kBlockBytesSmall - sizeof(base::Block));
+    memory = block->bytes();
   } else {
-    multiget.heap_ = ::operator new(bytes);
-    multiget.heap_bytes_ = bytes;
     budget_.charge(bytes);
-    memory = static_cast<char*>(multiget.heap_);
+    memory = static_cast<char*>(::operator new(bytes));
   }
+  auto& multiget = *new (memory) MultiGet(*this, parent, on_partial);
+  multiget.block_ = block;
+  multiget.heap_bytes_ = block == nullptr ? bytes : 0;
+  memory += sizeof(MultiGet);
   multiget.parts_ = reinterpret_cast<MultiGet::Part*>(memory);
   std::uninitialized_default_construct_n(multiget.parts_, part_count);
   multiget.keys_ = reinterpret_cast<MultiGet::Key*>(memory + part_count * sizeof(MultiGet::Part));
@@ -432,14 +460,15 @@ void MultiGets::release(MultiGet& multiget) {
   for (std::uint16_t i = 0; i < multiget.part_count_; ++i) {
     multiget.parts_[i].~Part();
   }
-  if (multiget.block_ != nullptr) {
-    base::BlockPool::release(multiget.block_);
-  } else {
-    ::operator delete(multiget.heap_);
-    budget_.release(multiget.heap_bytes_);
-  }
+  base::Block* block = multiget.block_;
+  const std::size_t heap_bytes = multiget.heap_bytes_;
   multiget.~MultiGet();
-  pool_.release(&multiget);
+  if (block != nullptr) {
+    base::BlockPool::release(block);
+  } else {
+    ::operator delete(&multiget);
+    budget_.release(heap_bytes);
+  }
 }
 
 }  // namespace kvferry::pool

@@ -66,7 +66,10 @@ class MultiGet final : public call::ReplySink, public call::ReplySource {
   struct Part {
     call::Call* call = nullptr;  // Null once its last reply part has come.
     memcache::ValueScanner scanner;
-    base::ByteChain items;       // Items whose turn has not come, in key order.
+    base::ByteChain items;  // Items whose turn has not come, in key order.
+    std::string_view
+        direct;  // Items that lie in the receive buffer, for as long as on_reply() runs.
+    bool is_direct = false;      // They go to `direct` instead of `items`.
     base::ByteChain error;       // The error line, when it failed.
     std::uint32_t next_key = 0;  // First key that no item was seen for, or kNone.
     std::uint32_t last_key = 0;
@@ -103,7 +106,6 @@ class MultiGet final : public call::ReplySink, public call::ReplySource {
   Part* parts_ = nullptr;
   char* texts_ = nullptr;
   base::Block* block_ = nullptr;  // Holds keys, parts and texts ...
-  void* heap_ = nullptr;          // ... or this does, for very wide gets.
   std::size_t heap_bytes_ = 0;
   std::uint32_t key_count_ = 0;
   std::uint32_t next_key_ = 0;                    // First key that was not passed on.
@@ -150,7 +152,6 @@ class MultiGets {
   net::Loop& loop_;
   call::CallPool& calls_;
   base::MemoryBudget& budget_;
-  base::SlabPool pool_;
   // Scratch of start(), kept to spare allocations.
   std::vector<Place> places_;
   std::vector<std::uint32_t> part_of_backend_;
