@@ -14,8 +14,9 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
 
 find_program(KVFERRY_CCACHE ccache)
 if(KVFERRY_CCACHE)
-  # Build folders differ in nothing but debug paths: let them share results.
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_NOHASHDIR=1;${KVFERRY_CCACHE}")
+  # Build folders and clones differ in nothing but paths: let them share results.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    "${CMAKE_COMMAND};-E;env;CCACHE_NOHASHDIR=1;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};${KVFERRY_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
 endif()
 find_program(KVFERRY_MOLD mold)

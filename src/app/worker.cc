@@ -33,6 +33,9 @@ constexpr std::int64_t kPaceKneeCalls = 100;    // From here on ...
 constexpr std::int64_t kPaceCallsPerMicro = 4;  // ... it grows more slowly,
 constexpr std::int64_t kPaceMicrosMax = 1000;   // up to this.
 
+/// Of a reply that did not fit, the log shows this much.
+constexpr std::size_t kEvidenceBytesMax = 80;
+
 /// Client hosts whose use of the binary protocol is logged.
 constexpr std::size_t kBinaryHostsMax = 1000;
 
@@ -402,6 +405,7 @@ void Worker::on_backend_failure(const pool::PoolOptions& pool, const pool::Serve
                      {"backend", server.label},
                      {"kind", pool::failure_name(failure.kind)},
                      {"error", line},
+                     {"evidence", failure.evidence.substr(0, kEvidenceBytesMax)},
                      {"suppressed", std::to_string(throttle.suppressed())}});
 }
 

@@ -204,12 +204,19 @@ bool Session::dispatch_streamed(const memcache::Request& request) {
 /// value as commands, whose replies would answer somebody else's requests on the same connection;
 /// so what it would refuse is refused here. The store judges for itself.
 bool Session::is_sound(const memcache::Request& request) {
-  if (!memcache::has_value(request.command) ||
-      service_.options_.words == memcache::ErrorWords::Store) {
+  if (service_.options_.words == memcache::ErrorWords::Store) {
+    return true;
+  }
+  // memcached reads a line up to its first NUL byte only: it might miss the value, or see a noreply
+  // that we do not.
+  const bool has_nul = request.line.find('\0') != std::string_view::npos;
+  if (!has_nul && !memcache::has_value(request.command)) {
     return true;
   }
   std::string_view line;
-  if (request.command == memcache::Command::Ms) {
+  if (has_nul) {
+    line = memcache::args_error_line(memcache::ArgsError::BadLine);
+  } else if (request.command == memcache::Command::Ms) {
     const memcache::MetaError error = find_meta_error(request);
     line =
         error == memcache::MetaError::None ? std::string_view{} : memcache::meta_error_line(error);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "pool/options.h"
 #include "pool/stats.h"
@@ -16,6 +17,8 @@ struct Failure {
   FailureKind kind = FailureKind::Down;
   int error = 0;              // errno of the cause, 0 when there is none.
   bool may_have_run = false;  // Bytes of the request may have reached the backend.
+  std::string_view
+      evidence{};  // What the backend sent, of BadReply; for the log, valid during the call.
 };
 
 /// One line, with its line end. `label` is the backend's.

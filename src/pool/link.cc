@@ -173,7 +173,10 @@ std::size_t Link::deliver(std::string_view bytes) {
     Call* call = calls_.front();
     if (call == nullptr) {
       host_.stats().stray_replies.add(1);
-      fail(Failure{.kind = FailureKind::BadReply, .error = 0, .may_have_run = false});
+      fail(Failure{.kind = FailureKind::BadReply,
+                   .error = 0,
+                   .may_have_run = false,
+                   .evidence = bytes.substr(taken)});
       return bytes.size();
     }
     if (!is_in_reply_) {
@@ -186,7 +189,10 @@ std::size_t Link::deliver(std::string_view bytes) {
       break;
     }
     if (parsed.is_failed()) {
-      fail(Failure{.kind = FailureKind::BadReply, .error = 0, .may_have_run = true});
+      fail(Failure{.kind = FailureKind::BadReply,
+                   .error = 0,
+                   .may_have_run = true,
+                   .evidence = bytes.substr(taken)});
       return bytes.size();
     }
     const memcache::ReplyChunk& chunk = parsed.value();
@@ -244,7 +250,8 @@ void Link::hand_over(Call& call, const memcache::ReplyChunk& chunk, std::string_
     close_stream();
   }
   if (may_be_out_of_step && phase_ == Phase::Up) {
-    fail(Failure{.kind = FailureKind::BadReply, .error = 0, .may_have_run = true});
+    fail(Failure{
+        .kind = FailureKind::BadReply, .error = 0, .may_have_run = true, .evidence = bytes});
   }
 }
 

@@ -5,51 +5,49 @@
 namespace kvferry::pool {
 namespace {
 
-/// Copies the words of `text` but for the one at `skipped`, a blank between them.
-void append_words_but(std::string& out, std::string_view text, std::string_view skipped) {
+void append_word(std::string& out, std::string_view word) {
+  if (!out.empty()) {
+    out += ' ';
+  }
+  out += word;
+}
+
+/// All words but the noreply at the end: a server takes the last word for it, however often it is
+/// there.
+void append_classic(std::string& out, std::string_view text) {
+  constexpr std::string_view kNoreply = " noreply";
+  while (text.ends_with(' ') || text.ends_with(kNoreply)) {
+    text.remove_suffix(text.ends_with(' ') ? 1 : kNoreply.size());
+  }
   memcache::TokenWalker walker(text);
-  bool is_first = true;
   for (std::string_view word = walker.next(); !word.empty(); word = walker.next()) {
-    if (word.data() == skipped.data()) {
-      continue;
-    }
-    if (!is_first) {
-      out += ' ';
-    }
-    is_first = false;
-    out += word;
+    append_word(out, word);
   }
 }
 
-/// The word that asks for silence: `noreply` at the end of a classic line, the flag q of a meta
-/// line.
-std::string_view quiet_word(const memcache::Request& request) {
-  memcache::TokenWalker walker(request.line_text());
-  std::string_view last;
-  if (request.noreply) {
-    for (std::string_view word = walker.next(); !word.empty(); word = walker.next()) {
-      last = word;
-    }
-    return last;
-  }
-  walker.next();
-  walker.next();
-  if (request.command == memcache::Command::Ms) {
-    walker.next();
-  }
+/// All words but the flags q: one that is left would silence the server.
+void append_meta(std::string& out, std::string_view text, std::size_t fixed_words) {
+  memcache::TokenWalker walker(text);
   for (std::string_view word = walker.next(); !word.empty(); word = walker.next()) {
-    if (word.front() == 'q') {
-      return word;
+    if (fixed_words > 0) {
+      --fixed_words;
+    } else if (word.front() == 'q') {
+      continue;
     }
+    append_word(out, word);
   }
-  return last;
 }
 
 }  // namespace
 
 std::string_view unmute(const memcache::Request& request, std::string& scratch) {
   scratch.clear();
-  append_words_but(scratch, request.line_text(), quiet_word(request));
+  if (request.noreply) {
+    append_classic(scratch, request.line_text());
+  } else {
+    // Command and key, and the length of ms.
+    append_meta(scratch, request.line_text(), request.command == memcache::Command::Ms ? 3 : 2);
+  }
   scratch += "\r\n";
   if (request.has_complete_value && request.size_bytes > request.line.size()) {
     scratch.append(request.line.data() + request.line.size(),

@@ -244,7 +244,7 @@ def test_error_texts_of_a_proxy(client, request_bytes, reply):
 TRAPS = [b"set %s x 0 5", b"set %s 0 x 5", b"set %s -1 0 5", b"set %s 4294967296 0 5", b"set %s 0 99999999999 5", b"set %s 0 0 5 a b c d",
          b"set %s 0 0 5x", b"set %s 0 0 5 x", b"cas %s 0 0 5", b"cas %s 0 0 5 x", b"cas %s 0 0 5 -1", b"add %s 0 0 5 noreply noreply",
          b"ms %s 5 Tx", b"ms %s 5 Fx", b"ms %s 5 MZ", b"ms %s 5 Cx", b"ms %s 5 T1 T2", b"ms %s 5 !", b"ms %s 5 " + b"I " * 30,
-         b"ms %s 5 b", b"ms %s 5x", b"ms %s S5"]
+         b"ms %s 5 b", b"ms %s 5x", b"ms %s S5", b"set %s\0x 0 0 5", b"ms %s\0 5"]
 
 
 @pytest.mark.parametrize("line", TRAPS, ids=lambda line: line.decode()[:30])

@@ -54,6 +54,13 @@ TEST(RequestBytes, LosesTheWordThatAsksForSilenceAndNothingElse) {
       {"ms q 1 q\r\nq\r\n", "ms q 1\r\nq\r\n"},
       {"delete  k   noreply \r\n", "delete k\r\n"},
       {"delete k noreply\n", "delete k\r\n"},
+      // What is left of several would silence the server, and the next reply would answer this
+      // request.
+      {"delete k noreply noreply\r\n", "delete k\r\n"},
+      {"touch k 5 noreply  noreply\r\n", "touch k 5\r\n"},
+      {"incr k xnoreply noreply\r\n", "incr k xnoreply\r\n"},
+      {"md k q q\r\n", "md k\r\n"},
+      {"mg k q v q2\r\n", "mg k v\r\n"},
   };
   for (const auto& row : table) {
     EXPECT_EQ(unmuted(row.bytes), row.wanted);
