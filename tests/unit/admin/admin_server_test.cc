@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/temp_folder.h"
 #include "tests/unit/admin/model_sample.h"
 #include "tests/unit/net/loop_fixture.h"
 
@@ -278,16 +279,14 @@ TEST_P(AdminServerTest, SlowRequestsEndWithTheIdleTimeout) {
 }
 
 TEST_P(AdminServerTest, ListensOnUnixSockets) {
-  std::string directory = testing::TempDir() + "kvferry-admin-XXXXXX";
-  ASSERT_NE(mkdtemp(directory.data()), nullptr);
-  const std::string path = directory + "/admin.sock";
+  const test::TempFolder folder;
+  const std::string path = folder.file("admin.sock");
   AdminOptions options;
   options.listen = net::Address::from_path(path).value();
   start(options);
   EXPECT_TRUE(ask("GET /healthz").ends_with("ok\n"));
   server_.reset();
   EXPECT_NE(access(path.c_str(), F_OK), 0);
-  rmdir(directory.c_str());
 }
 
 TEST_P(AdminServerTest, ASecondServerOnThePortIsRefused) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/loop_rig.h"
-#include "tests/unit/app/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace kvferry::app {
 namespace {
@@ -32,7 +32,7 @@ class ConfigWatchTest : public testing::TestWithParam<test::Engine> {
   }
 
   test::LoopRig rig_;
-  TempFolder folder_;
+  test::TempFolder folder_;
   std::unique_ptr<ConfigWatch> watch_;
   int changes_ = 0;
 };

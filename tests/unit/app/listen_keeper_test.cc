@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/app/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace kvferry::app {
 namespace {
@@ -128,7 +128,7 @@ TEST(ListenSet, ANewLimitOfClientsHoldsOnceItIsAdopted) {
 }
 
 TEST(ListenSet, UnixSocketsAreSharedAndHaveTheirMode) {
-  const TempFolder folder;
+  const test::TempFolder folder;
   config::ListenerOptions listener;
   listener.endpoint.path = folder.file("s");
   listener.endpoint.mode = 0620;

@@ -13,6 +13,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/temp_folder.h"
+
 namespace kvferry::base {
 namespace {
 
@@ -47,16 +49,6 @@ std::string json_line(std::string_view message, std::initializer_list<LogField> 
 /// A directory that goes away with the test.
 class LogFile : public testing::Test {
  protected:
-  LogFile() {
-    std::string pattern = testing::TempDir() + "kvferry-log-XXXXXX";
-    directory_ = mkdtemp(pattern.data());
-    path_ = directory_ + "/kvferry.log";
-  }
-  ~LogFile() override {
-    std::remove(path_.c_str());
-    std::remove((path_ + ".1").c_str());
-    rmdir(directory_.c_str());
-  }
   std::unique_ptr<Log> open_log(LogLevel level = LogLevel::Info) const {
     Result<std::unique_ptr<Log>> log = Log::open(LogOptions{.file = path_, .level = level});
     EXPECT_TRUE(log.has_value());
@@ -71,8 +63,8 @@ class LogFile : public testing::Test {
     return lines;
   }
 
-  std::string directory_;
-  std::string path_;
+  const test::TempFolder folder_;
+  const std::string path_ = folder_.file("kvferry.log");
 };
 
 TEST(LogLine, TextHasTimeLevelRoomMessageAndFields) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "config/text_file.h"
+#include "tests/support/temp_folder.h"
 
 namespace kvferry::config {
 namespace {
@@ -237,27 +238,17 @@ TEST(Loader, BoundsTheNumberOfServers) {
 }
 
 TEST(Loader, ReadsDirectoriesInTheOrderOfNames) {
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / "kvferry_loader_test";
-  std::filesystem::create_directories(folder);
-  const auto write = [&folder](const char* name, const std::string& text) {
-    std::FILE* file = std::fopen((folder / name).c_str(), "wb");
-    ASSERT_NE(file, nullptr);
-    ASSERT_EQ(std::fwrite(text.data(), 1, text.size(), file), text.size());
-    ASSERT_EQ(std::fclose(file), 0);
-  };
-  write("b.yml", "beta:\n  listen: 127.0.0.1:2\n  servers: [\"h:1:1\"]\n");
-  write("a.yml", "alpha:\n  listen: 127.0.0.1:1\n  servers: [\"h:1:1\"]\n");
-  write("c.txt", "not read");
-  const Loaded loaded = load({folder.string()});
+  const test::TempFolder folder;
+  folder.write("b.yml", "beta:\n  listen: 127.0.0.1:2\n  servers: [\"h:1:1\"]\n");
+  folder.write("a.yml", "alpha:\n  listen: 127.0.0.1:1\n  servers: [\"h:1:1\"]\n");
+  folder.write("c.txt", "not read");
+  const Loaded loaded = load({folder.path()});
   ASSERT_TRUE(loaded.model) << loaded.text();
   ASSERT_EQ(loaded.model->pools.size(), 2U);
   EXPECT_EQ(loaded.model->pools[0].name, "alpha");
-  EXPECT_EQ(loaded.files,
-            (std::vector<std::string>{(folder / "a.yml").string(), (folder / "b.yml").string()}));
+  EXPECT_EQ(loaded.files, (std::vector<std::string>{folder.file("a.yml"), folder.file("b.yml")}));
   EXPECT_NE(loaded.model->find_pool("beta"), nullptr);
   EXPECT_EQ(loaded.model->find_pool("gamma"), nullptr);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Loader, SaysWhyAFileCannotBeRead) {

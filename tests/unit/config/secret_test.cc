@@ -1,6 +1,5 @@
 #include "config/secret.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -8,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "config/loader.h"
+#include "tests/support/temp_folder.h"
 
 namespace kvferry::config {
 namespace {
@@ -15,13 +15,9 @@ namespace {
 class SecretFile : public testing::Test {
  protected:
   void SetUp() override { write("hunter2\n"); }
-  void TearDown() override { std::filesystem::remove(path_); }
 
   void write(const std::string& text) {
-    std::FILE* file = std::fopen(path_.c_str(), "wb");
-    ASSERT_NE(file, nullptr);
-    ASSERT_EQ(std::fwrite(text.data(), 1, text.size(), file), text.size());
-    ASSERT_EQ(std::fclose(file), 0);
+    folder_.write("secret.txt", text);
     protect(std::filesystem::perms::owner_read);
   }
   void protect(std::filesystem::perms perms) {
@@ -29,7 +25,8 @@ class SecretFile : public testing::Test {
   }
   Secret secret() const { return {Secret::Kind::File, path_}; }
 
-  const std::string path_ = testing::TempDir() + "kvferry_secret_test.txt";
+  const test::TempFolder folder_;
+  const std::string path_ = folder_.file("secret.txt");
 };
 
 TEST_F(SecretFile, IsReadWithoutItsLineEnd) {
@@ -61,14 +58,8 @@ TEST_F(SecretFile, IsExposedWhenOthersMayUseIt) {
 
 TEST_F(SecretFile, IsWarnedOfByTheLoader) {
   protect(std::filesystem::perms::others_read);
-  const std::string config = testing::TempDir() + "kvferry_secret_test.yml";
-  std::FILE* file = std::fopen(config.c_str(), "wb");
-  ASSERT_NE(file, nullptr);
-  const std::string text = "kvferry: {admin: {listen: h:1, token: \"file:" + path_ + "\"}}\n";
-  ASSERT_EQ(std::fwrite(text.data(), 1, text.size(), file), text.size());
-  ASSERT_EQ(std::fclose(file), 0);
-  const Loaded loaded = load({config});
-  std::filesystem::remove(config);
+  folder_.write("secret.yml", "kvferry: {admin: {listen: h:1, token: \"file:" + path_ + "\"}}\n");
+  const Loaded loaded = load({folder_.file("secret.yml")});
   ASSERT_TRUE(loaded.model) << loaded.text();
   ASSERT_EQ(loaded.problems.size(), 1U);
   EXPECT_EQ(loaded.problems[0].code, "W40");

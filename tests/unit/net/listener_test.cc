@@ -9,26 +9,11 @@
 
 #include "net/loop.h"
 #include "net/socket.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/net/loop_fixture.h"
 
 namespace kvferry::net {
 namespace {
-
-class TempDir {
- public:
-  TempDir() {
-    std::string pattern = testing::TempDir() + "kvferry-net-XXXXXX";
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 class ListenerTest : public LoopTest {
  protected:
@@ -48,7 +33,7 @@ class ListenerTest : public LoopTest {
   }
 
   Acceptor acceptor_;
-  TempDir dir_;
+  test::TempFolder dir_;
 };
 
 TEST_P(ListenerTest, BindsTheRealPortAndEchoes) {

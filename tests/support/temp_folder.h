@@ -1,4 +1,5 @@
-// A folder of a test's own, gone with it.
+// A folder of a test's own, gone with it. Tests run side by side, each in a process of its own, so
+// a name that two of them could share is a fault of the tests.
 #pragma once
 
 #include <cstdlib>
@@ -6,10 +7,11 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/check.h"
 
-namespace kvferry::app {
+namespace kvferry::test {
 
 class TempFolder {
  public:
@@ -28,11 +30,14 @@ class TempFolder {
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   void write(const std::string& name, std::string_view text) const {
-    std::ofstream(file(name)) << text;
+    std::ofstream out(file(name), std::ios::binary);
+    out << text;
+    out.close();
+    KVF_CHECK(out.good());
   }
 
  private:
   std::string path_;
 };
 
-}  // namespace kvferry::app
+}  // namespace kvferry::test
