@@ -29,7 +29,7 @@ std::size_t processors() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    return std::max(1, CPU_COUNT(&set));
+    return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
   }
   return 1;
 }
