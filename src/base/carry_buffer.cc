@@ -41,13 +41,13 @@ void CarryBuffer::grow(BlockPool& pool, std::size_t bytes) noexcept {
     bigger.capacity_ = block->capacity;
   } else {
     bigger.capacity_ = std::max(wanted, 2 * capacity_);
-    bigger.memory_ = static_cast<char*>(std::malloc(
-        bigger.capacity_));  // NOLINT(cppcoreguidelines-no-malloc): raw bytes, never initialised
+    // NOLINTNEXTLINE(*-no-malloc,*-owning-memory): raw bytes, never initialised; clear() frees them
+    bigger.memory_ = static_cast<char*>(std::malloc(bigger.capacity_));
     KVF_CHECK(bigger.memory_ != nullptr);
     bigger.heap_pool_ = &pool;
     pool.budget().charge(bigger.capacity_);
   }
-  if (used != 0) {
+  if (memory_ != nullptr) {
     std::memcpy(bigger.memory_, memory_ + begin_, used);
   }
   bigger.end_ = used;
@@ -62,7 +62,8 @@ void CarryBuffer::clear() noexcept {
   if (memory_ != nullptr) {
     if (heap_pool_ != nullptr) {
       heap_pool_->budget().release(capacity_);
-      std::free(memory_);  // NOLINT(cppcoreguidelines-no-malloc): see grow()
+      // NOLINTNEXTLINE(*-no-malloc,*-owning-memory): what grow() made
+      std::free(memory_);
     } else {
       BlockPool::release(block_of(memory_));
     }

@@ -41,9 +41,8 @@ class FramePool {
 
 /// Start of the frame in which `address` lies.
 inline void* frame_of(const void* address) noexcept {
-  return reinterpret_cast<void*>(
-      reinterpret_cast<std::uintptr_t>(address) &
-      ~(kFrameBytes - 1));  // NOLINT(performance-no-int-to-ptr): frames are aligned to their size
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): frames are aligned to their size
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) & ~(kFrameBytes - 1));
 }
 
 }  // namespace kvferry::store

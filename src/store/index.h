@@ -33,9 +33,8 @@ class Slot {
  public:
   bool is_empty() const noexcept { return word_ == 0; }
   Record* record() const noexcept {
-    return reinterpret_cast<Record*>(
-        (word_ & kAddressMask)
-        << 3);  // NOLINT(performance-no-int-to-ptr): addresses are packed on purpose
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are packed on purpose
+    return reinterpret_cast<Record*>((word_ & kAddressMask) << 3);
   }
   std::uint64_t tag() const noexcept { return word_ >> kTagShift; }
   unsigned uses() const noexcept { return static_cast<unsigned>(word_ >> kUsesShift) & kUsesMax; }
@@ -91,7 +90,7 @@ class Index {
   static constexpr std::size_t kSlotsPerBucket = 7;
   struct alignas(64) Bucket {
     std::array<Slot, kSlotsPerBucket> slots;
-    Bucket* overflow;
+    Bucket* overflow = nullptr;
   };
   static_assert(sizeof(Bucket) == 64);
   static constexpr std::size_t kBucketsPerFrame = kFrameBytes / sizeof(Bucket);

@@ -162,7 +162,7 @@ bool ItemSpace::compact_segment(Segment& segment, Instant now) noexcept {
   std::size_t at = Segment::kSegmentHeadBytes;
   // The segment is gone once its last record has moved, so what is left is counted here.
   for (std::size_t left = segment.live_bytes; left > 0;) {
-    Record& record = *segment.record_at(at);
+    const Record& record = *segment.record_at(at);
     const std::size_t bytes = record.total_bytes();
     at += bytes;
     if (record.has(kDead)) {
@@ -207,7 +207,7 @@ void ItemSpace::crawl_segment(Segment& segment, Instant now) noexcept {
   std::uint32_t exptime_min = kNoExptime;
   std::size_t at = Segment::kSegmentHeadBytes;
   for (std::size_t left = segment.live_bytes; left > 0;) {
-    Record& record = *segment.record_at(at);
+    const Record& record = *segment.record_at(at);
     const std::size_t bytes = record.total_bytes();
     at += bytes;
     if (record.has(kDead)) {

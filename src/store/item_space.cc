@@ -1,7 +1,7 @@
 #include "store/item_space.h"
 
 #include <cstring>
-#include <new>
+#include <memory>
 
 namespace kvferry::store {
 
@@ -227,7 +227,7 @@ bool ItemSpace::relocate(Slot* slot, QueueName name, unsigned uses) noexcept {
 void ItemSpace::open_segment(QueueName name, void* frame) noexcept {
   SegmentQueue& into = queue(name);
   close_open_segment(into);
-  into.open = new (frame) Segment(name);
+  into.open = std::construct_at(static_cast<Segment*>(frame), name);
   into.open->generation = generation_;
   into.segments.push_back(*into.open);
   ++into.segment_count;
@@ -263,7 +263,7 @@ void ItemSpace::free_segment(Segment& segment) noexcept {
 }
 
 void ItemSpace::keep_frame(void* frame) noexcept {
-  free_ = new (frame) FreeFrame{free_};
+  free_ = std::construct_at(static_cast<FreeFrame*>(frame), free_);
   ++free_count_;
 }
 
