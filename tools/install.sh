@@ -7,7 +7,7 @@
 set -eu
 
 # What building and trying the program takes. netcat is for the quick start of README.md.
-run="g++ cmake ninja-build pkg-config liburing-dev libssl-dev libxxhash-dev libyaml-dev libc-ares-dev libfmt-dev
+run="g++ cmake ninja-build pkg-config liburing-dev libssl-dev libxxhash-dev libyaml-dev libc-ares-dev libfmt-dev liblua5.4-dev
   netcat-openbsd"
 # Unit tests and benchmarks; ccache and mold make rebuilding quick.
 build="libgtest-dev libgmock-dev libbenchmark-dev ccache mold git python3 python3-pytest"

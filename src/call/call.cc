@@ -13,6 +13,8 @@ bool is_hidden(Quiet quiet, memcache::ReplyCode code) noexcept {
       return code == ReplyCode::MetaHd || code == ReplyCode::MetaVa;
     case Quiet::Miss:
       return code == ReplyCode::MetaEn;
+    case Quiet::Good:
+      return !memcache::is_error(code);
   }
   return false;
 }

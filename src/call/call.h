@@ -23,6 +23,7 @@
 
 namespace kvferry::call {
 
+struct Answerer;
 struct Call;
 
 /// What the receiver of reply parts wants next.
@@ -30,6 +31,13 @@ enum class Flow : std::uint8_t {
   Continue,
   Pause,  // Stop delivering parts of this reply until ReplySource::resume(); what was passed is
           // taken nevertheless.
+};
+
+/// Who made a reply.
+enum class ReplyOrigin : std::uint8_t {
+  Answerer,  // The one that was asked: a backend, the store.
+  Failure,   // No answer came, and the bytes say why.
+  Script,    // A script's own text, whatever it says.
 };
 
 /// A run of bytes of one reply.
@@ -44,6 +52,7 @@ struct ReplyPart {
   /// The rest of the reply is at hand and cannot be cut off: this part may be passed on at once,
   /// however small it is.
   bool is_sure = false;
+  ReplyOrigin origin = ReplyOrigin::Answerer;
 };
 
 /// Waits for the answer of calls.
@@ -108,6 +117,7 @@ enum class Quiet : std::uint8_t {
   All,      // Classic noreply: nothing of a well-formed command.
   Success,  // ms, md, ma with q: HD (and VA of ma) are hidden, NS, EX, NF and errors are shown.
   Miss,     // mg with q: EN is hidden.
+  Good,  // Classic noreply where a script decides: everything but errors and a script's own text.
 };
 
 /// Whether a reply with `code` stays hidden.
@@ -130,6 +140,8 @@ struct Call {
   bool body_waits = false;         // Set with it: pass nothing before resume_body().
   Call* next_at_target = nullptr;  // FIFO of a backend link.
   std::uint32_t sent_at_ms = 0;    // Loop time when queued at the backend, for its deadline.
+  /// Who answers, for logs; set by targets that have a name there. Lives as long as the worker.
+  const Answerer* answerer = nullptr;
 
   // The owner's own.
   Call* next_at_owner = nullptr;  // Queue of a session.

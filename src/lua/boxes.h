@@ -1,0 +1,46 @@
+// What the userdata of scripts hold: pointers to the objects of the request path, or those objects
+// themselves.
+//
+// A box is made anew for each request and cut off (its pointer nulled) when the request is over, so
+// that a script that keeps it gets an error instead of another client's data. Objects that scripts
+// make themselves are owned by their box.
+#pragma once
+
+#include "lua/stack.h"
+#include "route/route_reply.h"
+#include "route/route_request.h"
+
+namespace kvferry::lua {
+
+inline constexpr const char* kRequestType = "mcp.request";
+inline constexpr const char* kReplyType = "mcp.response";
+
+struct RequestBox {
+  route::RouteRequest* request = nullptr;  // Null: its client request is over.
+  bool is_owned = false;                   // Made by mcp.request(): destroyed with the box.
+};
+struct ReplyBox {
+  route::RouteReply* reply = nullptr;
+  const route::RouteRequest* request =
+      nullptr;  // What it answers, for match_res and logs; may be null.
+  bool is_owned = false;
+};
+
+/// Pushes a box around `request`; the caller cuts it off in time through what is returned.
+RequestBox* push_request(lua_State* lua, route::RouteRequest& request);
+ReplyBox* push_reply(lua_State* lua, route::RouteReply& reply, const route::RouteRequest* request);
+/// Argument `index`, which must be a live request or reply; raises otherwise.
+route::RouteRequest& check_request(lua_State* lua, int index);
+route::RouteReply& check_reply(lua_State* lua, int index);
+/// Null when it is no live one; raises nothing.
+route::RouteRequest* request_at(lua_State* lua, int index);
+route::RouteReply* reply_at(lua_State* lua, int index);
+
+/// Adds the types and mcp.request to the table at the top of the stack.
+void define_request(lua_State* lua);
+void define_reply(lua_State* lua);
+/// Adds mcp.req_inspector_new, res_inspector_new, req_mutator_new, res_mutator_new.
+void define_inspectors(lua_State* lua);
+void define_mutators(lua_State* lua);
+
+}  // namespace kvferry::lua

@@ -1,0 +1,108 @@
+// RouteReply: one answer as a route holds it: received, read in parts, edited a little, passed on.
+//
+// Lifetime:  views it returns die with keep(), an edit, or reset().
+// Source:    docs/lua.md, "Responses"; memcached protocol.txt.
+// Threads:   values; one worker.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "call/call.h"
+#include "protocol/memcache/reply.h"
+#include "route/route_request.h"
+
+namespace kvferry::route {
+
+/// How good an answer is, as waiting counts it. The numbers are part of the Lua API.
+enum class ResultClass : std::uint8_t {
+  None = 0,
+  Good = 8,  // A definite answer.
+  Ok = 16,   // A miss of a read.
+  Any = 32,  // An error, a failure, a script's text.
+};
+
+/// Answer codes of the Lua API (docs/lua.md).
+enum class AnswerCode : std::uint8_t {
+  Unknown = 1,
+  Stored = 8,
+  Exists = 9,
+  Deleted = 10,
+  Touched = 11,
+  Version = 12,
+  NotFound = 13,
+  NotStored = 14,
+  Ok = 15,
+  Nop = 16,
+  End = 17,
+  Error = 21,
+  ClientError = 22,
+  ServerError = 23,
+};
+/// Kinds of answers as log lines number them.
+enum class AnswerType : std::uint8_t {
+  None = 0,
+  Get = 100,
+  Meta = 101,
+  Stat = 102,
+  Generic = 104,
+  End = 105,
+  Version = 106,
+  Number = 107,
+  Error = 108,
+  Bad = 109,
+};
+
+class RouteReply {
+ public:
+  RouteReply() = default;
+  RouteReply(const RouteReply&) = delete;
+  RouteReply& operator=(const RouteReply&) = delete;
+
+  /// Takes the next part. A whole reply in one part is borrowed until keep(); others are copied.
+  /// Failures leave no bytes.
+  void take(const call::ReplyPart& part);
+  /// Makes a reply from a line (with "\r\n") and a value (with its line end, or empty) that a
+  /// script has composed. False when the line is no answer.
+  bool assign(std::string_view line, std::string_view value);
+  /// Makes the reply that stands for "nobody answered": status error, code 23, no bytes.
+  void fail();
+  void keep();
+  void reset();
+  /// Frees the bytes now; afterwards it is no usable result.
+  void close();
+
+  bool is_complete() const;
+  bool is_closed() const;
+  call::ReplyOrigin origin() const;
+  memcache::ReplyCode wire_code() const;
+  /// False for error lines, failures and words that are no answer.
+  bool is_ok() const;
+  bool is_hit() const;
+  AnswerCode code() const;
+  AnswerType type() const;
+  ResultClass natural_class() const;
+  std::size_t value_bytes() const;
+  /// The value without its line end.
+  std::string_view value() const;
+  bool has_value() const;
+  /// Meta: what follows the code, and the length of VA; empty when there is nothing, and for other
+  /// answers.
+  std::string_view meta_line() const;
+  bool is_meta() const;
+  FlagToken find_flag(char letter) const;
+  /// Overwrites flag and text with blanks; false when absent or not meta.
+  bool blank_flag(char letter);
+  /// All bytes; empty after a failure.
+  std::string_view bytes() const;
+
+  /// From dispatch to arrival; 0 for the local cache.
+  base::Micros elapsed{};
+  /// For log lines; null: nobody with a name there.
+  const call::Answerer* answerer = nullptr;
+};
+
+}  // namespace kvferry::route

@@ -1,0 +1,105 @@
+// RouteRequest: a request as a route holds it: read in parts, edited in place, sent on any number
+// of times.
+//
+// It begins as views of the client's bytes (borrow) and copies them when it must outlive them
+// (keep) or when it is edited. What makes a server silent, the flag q and the word noreply, is
+// blanked when the request is first sent, so that the server always answers; whether the client
+// sees that answer is decided by what quietness() says at the end.
+//
+// Source:    docs/lua.md, "Requests"; memcached protocol.txt.
+// Units:     tokens count from 1, the command being 1; the key is token 2, or 3 for gat and gats.
+// Lifetime:  views it returns die with the next edit, keep(), or reset().
+// Errors:    EditError, none of which changes the request.
+// Threads:   values; one worker.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "call/call.h"
+#include "protocol/memcache/request.h"
+
+namespace kvferry::route {
+
+/// Longest line that an edit may make, its line end included. Lines that clients send may be
+/// longer.
+inline constexpr std::size_t kEditedLineBytesMax = memcache::kLineBytesMax;
+
+enum class EditError : std::uint8_t {
+  None,
+  NoSuchToken,
+  TooLong,    // The line would be over kEditedLineBytesMax.
+  Malformed,  // The line would not be a request any more; or its value length would not fit the
+              // value.
+  NotMeta,    // Flags of a request that has none.
+};
+
+/// A flag of a meta request or reply as found on its line.
+struct FlagToken {
+  bool is_found = false;
+  std::string_view text;  // What follows the letter; may be empty.
+};
+
+class RouteRequest {
+ public:
+  RouteRequest() = default;
+  RouteRequest(const RouteRequest&) = delete;
+  RouteRequest& operator=(const RouteRequest&) = delete;
+
+  // Making.
+
+  /// Shows a client's request, whose views stay valid until keep() or reset().
+  void borrow(const memcache::Request& request);
+  /// Parses `line` (which ends in "\r\n") and attaches a copy of `value`, which holds its line end
+  /// or is empty. The announced length may differ from the value's; is_consistent() tells. False
+  /// when the line is no request that the front knows.
+  bool assign(std::string_view line, std::string_view value);
+  /// Copies what is borrowed, so that the client's bytes may go.
+  void keep();
+  void reset();
+  bool is_empty() const;
+
+  // Reading.
+
+  memcache::Command command() const;
+  /// As on the line; empty for commands without a key.
+  std::string_view key() const;
+  /// The line without its line end.
+  std::string_view line_text() const;
+  bool has_value() const;
+  /// The value with its line end; empty when there is none.
+  std::string_view value_with_end() const;
+  /// 0 for mn and quit.
+  std::size_t token_count() const;
+  /// Empty when `number` is out of range.
+  std::string_view token(std::size_t number) const;
+  FlagToken find_flag(char letter) const;
+  bool is_meta() const;
+  /// Whether the value has the length that the line announces.
+  bool is_consistent() const;
+
+  // Editing. Order is kept; new flags go to the end.
+
+  /// Replaces a token; an empty text removes it with its blank.
+  EditError set_token(std::size_t number, std::string_view text);
+  /// Overwrites bytes of the key with blanks, so that the line keeps its length. `count` is below
+  /// the key's length.
+  EditError trim_key_left(std::size_t count);
+  EditError trim_key_right(std::size_t count);
+  /// Appends a flag. The caller has checked that it is absent.
+  EditError add_flag(char letter, std::string_view text);
+  /// Replaces the flag's whole token by `token`, letter included; empty removes it.
+  EditError replace_flag_token(char letter, std::string_view token);
+
+  // Sending.
+
+  /// The request as servers get it, blanked. Valid as long as this is not changed.
+  memcache::Request wire();
+  /// What the client has asked not to see, by the request as it is now; `noreply` as it came.
+  call::Quiet quietness() const;
+};
+
+}  // namespace kvferry::route
