@@ -12,6 +12,7 @@
 
 namespace kvferry::route {
 
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): text is read as far as it was written
 class ReplyText {
  public:
   static constexpr std::size_t kCapacityBytes = std::size_t{32} * 1024;

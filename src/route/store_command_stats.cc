@@ -33,6 +33,7 @@ void StoreCommandStats::reset() noexcept {
 std::vector<StatLine> store_stat_lines(const StoreCommandTotals& totals,
                                        const store::StoreStats& stats) {
   std::vector<StatLine> lines;
+  lines.reserve(kStoreCounts);
   for (std::size_t i = 0; i < kStoreCounts; ++i) {
     lines.push_back({kNames[i], totals[i]});
   }

@@ -57,6 +57,7 @@ void StoreTarget::on_meta(call::Call& call, const memcache::Request& request) {
     return;
   }
   std::string_view key = request.key;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled as far as it is used
   std::array<char, memcache::kDecodedKeyBytesMax> decoded;
   if (flags.has('b')) {
     const auto plain = memcache::decode_base64_key(request.key, decoded);
@@ -93,6 +94,7 @@ void StoreTarget::add_key(std::string_view key, bool is_base64) {
     text_.add(key);
     return;
   }
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled as far as it is used
   std::array<char, memcache::encoded_base64_bytes(store::kKeyBytesMax)> encoded;
   text_.add(memcache::encode_base64_key(key, encoded));
 }
@@ -390,7 +392,7 @@ void StoreTarget::on_meta_arith(call::Call& call, const memcache::Request& reque
 
 void StoreTarget::answer_number(call::Call& call, std::string_view key, const MetaFlags& flags,
                                 const store::ArithResult& result) {
-  std::array<char, std::numeric_limits<std::uint64_t>::digits10 + 1> digits;
+  std::array<char, std::numeric_limits<std::uint64_t>::digits10 + 1> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), result.number).ptr;
   const std::string_view number(digits.data(), static_cast<std::size_t>(end - digits.data()));
   if (flags.has('v')) {

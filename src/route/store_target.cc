@@ -1,6 +1,6 @@
 #include "route/store_target.h"
 
-#include <new>
+#include <memory>
 
 #include "base/check.h"
 #include "protocol/memcache/number.h"
@@ -161,15 +161,15 @@ void StoreTarget::continue_retrieval(call::Call& call, Retrieval* retrieval, Del
       break;
     }
     look_up(key, *retrieval, call, delivery);
-    if (text_.room_bytes() < kEntryBytesMax) {
+    const bool is_full = text_.room_bytes() < kEntryBytesMax;
+    if (is_full) {
       need_delivery(call, delivery);
     }
     if (delivery != nullptr && retrieval != &delivery->retrieval_) {
       delivery->retrieval_ = *retrieval;
       retrieval = &delivery->retrieval_;
     }
-    if (text_.room_bytes() < kEntryBytesMax &&
-        send_part(call, *retrieval, text_.take(), false) == call::Flow::Pause) {
+    if (is_full && send_part(call, *retrieval, text_.take(), false) == call::Flow::Pause) {
       delivery->keep_keys();
       return;
     }
@@ -245,7 +245,7 @@ call::Flow StoreTarget::send_part(call::Call& call, Retrieval& retrieval, std::s
 
 Delivery& StoreTarget::need_delivery(call::Call& call, Delivery*& delivery) {
   if (delivery == nullptr) {
-    delivery = new (deliveries_.acquire()) Delivery(*this, call);
+    delivery = std::construct_at(static_cast<Delivery*>(deliveries_.acquire()), *this, call);
     call.source = delivery;
   }
   return *delivery;
@@ -304,7 +304,8 @@ void StoreTarget::begin_upload(call::Call& call, const StorageOrder& order,
       return;
     }
   }
-  auto* upload = new (uploads_.acquire()) Upload(*this, order, value_bytes);
+  auto* const upload =
+      std::construct_at(static_cast<Upload*>(uploads_.acquire()), *this, order, value_bytes);
   upload->pending_ = std::move(pending);
   call.body_sink = upload;
 }
@@ -315,7 +316,7 @@ void StoreTarget::finish_upload(call::Call& call, Upload& upload) {
     call::answer(call, "CLIENT_ERROR bad data chunk\r\n", ReplyCode::ClientError);
     return;
   }
-  StorageOrder& order = upload.order_;
+  const StorageOrder& order = upload.order_;
   const store::Key key(order.key);
   store::StoreResult result{.status = store::StoreStatus::NoMemory,
                             .value_bytes = upload.value_bytes_};

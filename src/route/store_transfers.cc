@@ -48,6 +48,7 @@ void Delivery::discard(call::Call& call) {
   StoreTarget::send_part(call, retrieval, {}, true);
 }
 
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): its texts are filled as used
 Upload::Upload(StoreTarget& target, const StorageOrder& order, std::uint64_t value_bytes) noexcept
     : target_(target), order_(order), value_bytes_(value_bytes), missing_bytes_(value_bytes) {
   order_.key = keep(order.key, key_text_);

@@ -39,6 +39,7 @@ struct Retrieval {
 
 class Delivery final : public call::ReplySource {
  public:
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): `rest_` is filled as far as it is used
   Delivery(StoreTarget& target, call::Call& call) noexcept : target_(target), call_(&call) {}
 
   void resume(call::Call& call) override;

@@ -1,5 +1,6 @@
 #include "store/key.h"
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name is the library's
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -40,13 +40,14 @@ class alignas(64) Shard {
   ArithResult add_delta(const Key& key, const ArithOptions& options, Instant now);
 
   /// What append and prepend to a large value start from.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): `rest` is filled as far as it is used
   struct JoinBase {
     StoreStatus status = StoreStatus::Stored;  // Not Stored: the operation ends with this.
     bool is_found = false;
     std::uint64_t value_bytes = 0;
     Piece* first_piece = nullptr;  // Pinned by `pieces`.
     ItemRef pieces;
-    std::array<char, kInlineBytesMax> rest;  // The bytes that lie in the record.
+    std::array<char, kInlineBytesMax> rest;  // The bytes that lie in the record; the others unset.
   };
   void begin_join(const Key& key, const StoreOptions& options, Instant now, JoinBase& base);
   /// Stores `joined` if the item still is what `base` says; nullopt: it is not, begin again.
@@ -95,8 +96,8 @@ class alignas(64) Shard {
                      Instant now) KVF_REQUIRES(lock_);
   StoreResult refuse(Slot* slot, const StoreOptions& options, const Decision& decision,
                      std::uint64_t value_bytes, Instant now) KVF_REQUIRES(lock_);
-  ArithResult create_number(const Key& key, const ArithOptions& options, Instant now)
-      KVF_REQUIRES(lock_);
+  ArithResult create_number(const Key& key, const ArithOptions& options, Instant exptime,
+                            Instant now) KVF_REQUIRES(lock_);
   ArithResult write_number(const Key& key, Slot* slot, const ArithOptions& options,
                            std::uint64_t number, Instant now) KVF_REQUIRES(lock_);
 

@@ -16,6 +16,7 @@ constexpr std::size_t kNumberBytesMax = 20;
 /// Reads a decimal number that may be followed by blanks; false when it is none or does not fit.
 bool parse_number(std::string_view text, std::uint64_t& number) noexcept {
   const char* const end = text.data() + text.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end goes with it
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{}) {
     return false;
@@ -194,6 +195,7 @@ std::optional<StoreResult> Shard::store(const Key& key, const StoreOptions& opti
     return std::nullopt;
   }
   // Joined outside of the store, because making room may move the old value away.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled as far as it is used
   std::array<char, kInlineBytesMax> joined;
   const std::string_view old_value = old->inline_value();
   const bool is_append = options.mode == StoreMode::Append;
@@ -287,7 +289,8 @@ ArithResult Shard::add_delta(const Key& key, const ArithOptions& options, Instan
   Miss miss{};
   Slot* const slot = find(key, now, miss);
   if (slot == nullptr) {
-    return options.vivify.has_value() ? create_number(key, options, now) : ArithResult{};
+    return options.vivify.has_value() ? create_number(key, options, *options.vivify, now)
+                                      : ArithResult{};
   }
   const Record& record = *slot->record();
   ArithResult result{.is_base64_key = record.has(kBase64Key)};
@@ -309,12 +312,13 @@ ArithResult Shard::add_delta(const Key& key, const ArithOptions& options, Instan
   return write_number(key, slot, options, number, now);
 }
 
-ArithResult Shard::create_number(const Key& key, const ArithOptions& options, Instant now) {
-  std::array<char, kNumberBytesMax> text;
+ArithResult Shard::create_number(const Key& key, const ArithOptions& options, Instant exptime,
+                                 Instant now) {
+  std::array<char, kNumberBytesMax> text{};
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), options.initial);
   KVF_CHECK(error == std::errc{});
   const std::string_view digits(text.data(), static_cast<std::size_t>(end - text.data()));
-  const NewRecord item{.exptime = *options.vivify,
+  const NewRecord item{.exptime = exptime,
                        .cas = cas_or_next(options.new_cas),
                        .marks = options.is_base64_key ? std::uint8_t{kBase64Key} : std::uint8_t{0},
                        .value_bytes = digits.size(),
@@ -330,7 +334,7 @@ ArithResult Shard::create_number(const Key& key, const ArithOptions& options, In
 
 ArithResult Shard::write_number(const Key& key, Slot* slot, const ArithOptions& options,
                                 std::uint64_t number, Instant now) {
-  std::array<char, kNumberBytesMax> text;
+  std::array<char, kNumberBytesMax> text{};
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
   KVF_CHECK(error == std::errc{});
   const std::string_view digits(text.data(), static_cast<std::size_t>(end - text.data()));

@@ -81,9 +81,9 @@ class Store {
  private:
   Shard& shard_of(const Key& key) noexcept;
   StoreResult join(Shard& shard, const Key& key, const StoreOptions& options, std::string_view part,
-                   Instant now);
+                   Instant now) const;
   StoreResult join(Shard& shard, const Key& key, const StoreOptions& options, PendingValue& part,
-                   Instant now);
+                   Instant now) const;
   StoreResult refuse(const Key& key, const StoreOptions& options, StoreStatus status,
                      std::uint64_t value_bytes, Instant now);
   std::size_t frames_of_shard(std::size_t limit_bytes, std::size_t number) const noexcept;

@@ -88,12 +88,12 @@ StoreResult join_parts(const Store& store, Shard& shard, const Key& key,
 }  // namespace
 
 StoreResult Store::join(Shard& shard, const Key& key, const StoreOptions& options,
-                        std::string_view part, Instant now) {
+                        std::string_view part, Instant now) const {
   return join_parts(*this, shard, key, options, part, now);
 }
 
 StoreResult Store::join(Shard& shard, const Key& key, const StoreOptions& options,
-                        PendingValue& part, Instant now) {
+                        PendingValue& part, Instant now) const {
   return join_parts(*this, shard, key, options, part, now);
 }
 
