@@ -36,20 +36,25 @@ void set_workers(Process& process, const Value& value, Reader& reader) {
   process.workers = static_cast<std::uint32_t>(number.value);
 }
 
+/// How messages call a mapping and its keys.
+struct GroupName {
+  std::string_view noun;
+  std::string_view path;
+};
+
 template <typename Target>
 void read_group(const Value& value, Reader& reader, std::span<const Key<Target>> keys,
-                std::string_view noun, std::string_view path, Target& target,
-                std::span<const ReservedKey> reserved = {}) {
-  reader.read_mapping(*value.node, keys,
-                      {.noun = noun, .path = path, .reserved = reserved, .is_process = true},
-                      target);
+                const GroupName& name, Target& target, std::span<const ReservedKey> reserved = {}) {
+  reader.read_mapping(
+      *value.node, keys,
+      {.noun = name.noun, .path = name.path, .reserved = reserved, .is_process = true}, target);
 }
 
 void set_admin(Process& process, const Value& value, Reader& reader) {
   if (!process.admin) {
     process.admin.emplace();
   }
-  read_group(value, reader, admin_keys(), "'admin'", "admin.", *process.admin);
+  read_group(value, reader, admin_keys(), {"'admin'", "admin."}, *process.admin);
 }
 
 constexpr Key<Process> kProcessKeys[] = {
@@ -85,7 +90,7 @@ constexpr Key<Process> kProcessKeys[] = {
      [](Process& process, const Value& value, Reader&) { process.item_bytes_max = to_u64(value); }},
     {{.name = "log", .type = ValueType::Mapping, .doc = "See the table \"Log\"."},
      [](Process& process, const Value& value, Reader& reader) {
-       read_group(value, reader, log_keys(), "'log'", "log.", process.log);
+       read_group(value, reader, log_keys(), {"'log'", "log."}, process.log);
      }},
     {{.name = "admin",
       .type = ValueType::Mapping,
@@ -97,7 +102,7 @@ constexpr Key<Process> kProcessKeys[] = {
       .type = ValueType::Mapping,
       .doc = "The embedded store; see the table \"Store\"."},
      [](Process& process, const Value& value, Reader& reader) {
-       read_group(value, reader, store_keys(), "'store'", "store.", process.store,
+       read_group(value, reader, store_keys(), {"'store'", "store."}, process.store,
                   reserved_store_keys());
      }},
     {{.name = "drain_timeout",
