@@ -36,6 +36,7 @@ front::ServiceOptions service_options(const config::Model& model, const config::
                : std::min<std::uint64_t>(model.process.item_bytes_max, memcache::kValueBytesMax);
   options.parser.close_on_long_line = is_store;
   options.stall_timeout = pool.options.stall_timeout;
+  options.body_timeout = pool.options.body_timeout;
   options.idle_timeout = std::chrono::duration_cast<base::Seconds>(pool.client_idle_timeout);
   return options;
 }

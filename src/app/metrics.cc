@@ -25,8 +25,8 @@ admin::FrontMetrics& front_of(std::vector<admin::FrontMetrics>& fronts,
     command.command = memcache::command_name(static_cast<memcache::Command>(i));
     front.commands.push_back(std::move(command));
   }
-  front.errors = {{"error", 0}, {"client_error", 0}, {"server_error", 0},
-                  {"parse", 0}, {"memory", 0},       {"stalled_client", 0}};
+  front.errors = {{"error", 0},  {"client_error", 0},   {"server_error", 0}, {"parse", 0},
+                  {"memory", 0}, {"stalled_client", 0}, {"stalled_body", 0}};
   fronts.push_back(std::move(front));
   return fronts.back();
 }
@@ -52,6 +52,7 @@ void add(admin::FrontMetrics& front, const front::ServiceStats& stats) {
   front.errors[3].value += stats.parse_errors.get();
   front.errors[4].value += stats.memory_refusals.get();
   front.errors[5].value += stats.clients_stalled.get();
+  front.errors[6].value += stats.bodies_stalled.get();
 }
 
 admin::BackendMetrics& backend_of(std::vector<admin::BackendMetrics>& backends,

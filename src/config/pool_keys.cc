@@ -235,6 +235,18 @@ constexpr Key<Pool> kOurKeys[] = {
      [](Pool& pool, const Value& value, Reader&) {
        options(pool).stall_timeout = Millis(value.number);
      }},
+    {{.name = "body_timeout",
+      .type = ValueType::Duration,
+      .least = 1,
+      .most = kHourMillis,
+      .default_text = "30s",
+      .doc =
+          "A value above 64 KiB travels on a connection of its own while it comes. A client that "
+          "sends less than 16 KiB more of it in so long is closed; so is the connection to a "
+          "server without `timeout` that stops taking it."},
+     [](Pool& pool, const Value& value, Reader&) {
+       options(pool).body_timeout = Millis(value.number);
+     }},
     {{.name = "client_idle_timeout",
       .type = ValueType::Duration,
       .most = kDayMillis,
@@ -315,10 +327,11 @@ constexpr Key<Pool> kOurKeys[] = {
 
 std::span<const Key<PoolDraft>> pool_keys() {
   static constexpr auto kAll = [] {
-    constexpr std::size_t twemproxy = std::size(kTwemproxyKeys);
-    std::array<Key<Pool>, twemproxy + std::size(kOurKeys)> all{};
+    constexpr std::size_t kTwemproxyCount = std::size(kTwemproxyKeys);
+    std::array<Key<Pool>, kTwemproxyCount + std::size(kOurKeys)> all{};
     for (std::size_t index = 0; index < all.size(); ++index) {
-      all[index] = index < twemproxy ? kTwemproxyKeys[index] : kOurKeys[index - twemproxy];
+      all[index] =
+          index < kTwemproxyCount ? kTwemproxyKeys[index] : kOurKeys[index - kTwemproxyCount];
     }
     return all;
   }();

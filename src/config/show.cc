@@ -157,6 +157,7 @@ void add_times(const pool::PoolOptions& options, Lines<PoolDraft>& lines) {
   lines.add("timeout", options.timeout ? millis_text(options.timeout->count()) : "0");
   lines.add("connect_timeout", millis_text(options.connect_timeout.count()));
   lines.add("stall_timeout", millis_text(options.stall_timeout.count()));
+  lines.add("body_timeout", millis_text(options.body_timeout.count()));
   lines.add("server_retry_timeout", millis_text(options.retry_timeout.count()));
   lines.add("backoff_min", millis_text(options.backoff_min.count()));
   lines.add("backoff_max", millis_text(options.backoff_max.count()));

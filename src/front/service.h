@@ -75,6 +75,8 @@ struct ServiceOptions {
   std::uint32_t requests_per_turn = 320;
   /// A client that does not read, and blocks a backend link with that, is closed after this.
   base::Millis stall_timeout{10000};
+  /// How long the next kBodyProgressBytes of a streamed value may take to come from the client.
+  base::Millis body_timeout{30000};
   /// A client without a request for so long is closed; 0: never.
   base::Seconds idle_timeout{0};
 };

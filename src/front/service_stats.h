@@ -53,6 +53,7 @@ struct ServiceStats {
   base::Counter connections_accepted;
   base::Counter connections_rejected;  // Over a limit of clients.
   base::Counter clients_stalled;       // Closed because they did not read.
+  base::Counter bodies_stalled;        // Streamed values given up because the rest did not come.
   base::Counter bytes_received;
   base::Counter bytes_sent;
   base::Counter parse_errors;

@@ -87,7 +87,7 @@ void Session::end() {
     carry_.clear();
   }
   if (body_call_ != nullptr) {
-    Call& call = *std::exchange(body_call_, nullptr);
+    Call& call = *forget_body();
     body_left_ = 0;
     if (call.body_sink != nullptr) {
       call.body_sink->on_body_lost(call);
@@ -145,7 +145,7 @@ void Session::die() {
   const bool was_parsing =
       std::exchange(is_parsing_, true);  // Keeps this alive while calls are answered below.
   if (body_call_ != nullptr) {
-    Call& call = *std::exchange(body_call_, nullptr);
+    Call& call = *forget_body();
     body_left_ = 0;
     if (call.body_sink != nullptr) {
       call.body_sink->on_body_lost(call);

@@ -27,6 +27,9 @@ namespace kvferry::front {
 inline constexpr std::size_t kOutputWindowBytes = std::size_t{256} * 1024;
 /// Bytes of a reply whose turn has not come that are kept before its source is paused.
 inline constexpr std::size_t kStashWindowBytes = std::size_t{1} << 20;
+/// How much of a streamed value must come before its client gets ServiceOptions::body_timeout anew:
+/// a client that sends single bytes holds a connection to a backend as one that sends nothing.
+inline constexpr std::size_t kBodyProgressBytes = std::size_t{16} * 1024;
 
 class Session final : public net::StreamHandler,
                       public call::ReplySink,
@@ -69,6 +72,10 @@ class Session final : public net::StreamHandler,
   std::size_t consume(std::string_view bytes);
   std::size_t consume_one(std::string_view bytes);
   std::size_t pass_body(std::string_view bytes);
+  void await_body();
+  void await_body_after(std::size_t part_bytes);
+  call::Call* forget_body();
+  void on_body_late();
   std::size_t on_parse_failure(const memcache::ParseFailure& failure, std::string_view bytes);
   /// False when the request must wait: nothing of it was taken.
   bool dispatch(const memcache::Request& request);
@@ -118,9 +125,11 @@ class Session final : public net::StreamHandler,
   base::CarryBuffer carry_;
   net::Task task_;
   std::unique_ptr<net::Timer> stall_timer_;  // Only while a reply is paused for this client.
+  std::unique_ptr<net::Timer> body_timer_;   // Armed while a body waits for the client's bytes.
   call::Call* body_call_ = nullptr;          // Whose body is being received.
   std::uint64_t body_left_ = 0;              // Bytes of it still to come, its line end included.
   std::uint64_t skip_left_ = 0;              // Bytes to swallow.
+  std::size_t body_progress_bytes_ = 0;      // Of the body, since body_timer_ was armed.
   std::uint64_t lane_;
   base::SteadyTime last_active_;
   std::uint32_t inflight_ = 0;

@@ -17,6 +17,9 @@ using memcache::ReplyCode;
 
 namespace {
 
+constexpr std::string_view kLateBodyLine =
+    "SERVER_ERROR kvferry: the rest of the value did not come in time\r\n";
+
 /// What a server would say against the line of this meta command.
 memcache::MetaError find_meta_error(const memcache::Request& request) {
   const memcache::MetaError error = memcache::parse_meta_flags(request).error;
@@ -95,14 +98,57 @@ std::size_t Session::pass_body(std::string_view bytes) {
   Call& call = *body_call_;
   if (body_left_ == 0) {
     // Requests behind it wait for its reply: its body went another way than they would.
-    body_call_ = nullptr;
+    forget_body();
     hold(kBarrier);
   }
-  if (call.body_sink->on_body(call, bytes.substr(0, part), body_left_ == 0) == Flow::Pause &&
-      body_call_ != nullptr) {
+  const Flow flow = call.body_sink->on_body(call, bytes.substr(0, part), body_left_ == 0);
+  if (body_call_ == nullptr) {
+    return part;
+  }
+  if (flow == Flow::Pause) {
     hold(kBody);
+    body_timer_->cancel();  // From here on it is the taker's time.
+  } else {
+    await_body_after(part);
   }
   return part;
+}
+
+/// Gives the client its whole time for the next bytes of the body.
+void Session::await_body() {
+  if (body_timer_ == nullptr) {
+    body_timer_ =
+        std::make_unique<net::Timer>(net::Timer::Callback::to<&Session::on_body_late>(this));
+  }
+  body_progress_bytes_ = 0;
+  net::Loop& loop = service_.context_.loop;
+  loop.timers().arm(*body_timer_, loop.now() + service_.options_.body_timeout);
+}
+
+void Session::await_body_after(std::size_t part_bytes) {
+  body_progress_bytes_ += part_bytes;
+  if (body_progress_bytes_ >= kBodyProgressBytes) {
+    await_body();
+  }
+}
+
+Call* Session::forget_body() {
+  if (body_timer_ != nullptr) {
+    body_timer_->cancel();
+  }
+  return std::exchange(body_call_, nullptr);
+}
+
+/// The body holds a connection to a backend that others wait for. Its rest would have to be read
+/// before anything else of this client, so the session ends too.
+void Session::on_body_late() {
+  service_.stats_->bodies_stalled.add(1);
+  Call& call = *body_call_;
+  if (call.quiet != call::Quiet::All && !call.is_passed) {
+    write(kLateBodyLine);
+  }
+  call.quiet = call::Quiet::All;  // What its taker says about the lost body is not news.
+  end();
 }
 
 std::size_t Session::on_parse_failure(const memcache::ParseFailure& failure,
@@ -138,6 +184,7 @@ Call& Session::make_call(const memcache::Request& request) {
   call.sink = this;
   call.started = service_.context_.loop.now();
   call.lane = lane_;
+  call.client_fd = stream_->fd();
   call.command = request.command;
   call.reply_kind = memcache::reply_kind_of(request.command);
   if (request.noreply) {
@@ -194,8 +241,13 @@ bool Session::dispatch_streamed(const memcache::Request& request) {
   body_call_ = &call;
   body_left_ = request.value_bytes + 2;
   service_.target_->send(call, request);
-  if (body_call_ != nullptr && body_call_->body_waits) {
+  if (body_call_ == nullptr) {
+    return true;
+  }
+  if (body_call_->body_waits) {
     hold(kBody);
+  } else {
+    await_body();
   }
   return true;
 }
@@ -258,13 +310,16 @@ void Session::answer_with(std::string_view line, ReplyCode code) {
   service_.stats_->inflight.add(1);
 }
 
-void Session::resume_body(Call& /*call*/) {
+void Session::resume_body(Call& call) {
+  if (&call == body_call_) {
+    await_body();
+  }
   unhold(kBody);
 }
 
 void Session::discard_body(Call& call) {
   if (body_call_ == &call) {
-    body_call_ = nullptr;
+    forget_body();
     skip_left_ = std::exchange(body_left_, 0);
     hold(kBarrier);
     unhold(kBody);

@@ -18,7 +18,9 @@ constexpr std::string_view kCutLine = "SERVER_ERROR kvferry: connection to backe
 
 Flow Session::on_reply(Call& call, const ReplyPart& part) {
   if (part.is_first) {
-    call.is_hidden = call.quiet != call::Quiet::No && call::is_hidden(call.quiet, part.code);
+    call.is_hidden = call.quiet != call::Quiet::No &&
+                     part.origin != call::ReplyOrigin::Script &&
+                     call::is_hidden(call.quiet, part.code);
   }
   if (part.is_last) {
     ServiceStats& stats = *service_.stats_;
@@ -128,7 +130,7 @@ void Session::pop_front() {
   service_.stats_->inflight.sub(1);
   if (&call == body_call_) {
     // Answered before its body had come whole: swallow the rest.
-    body_call_ = nullptr;
+    forget_body();
     skip_left_ = std::exchange(body_left_, 0);
     unhold(kBody);
   }

@@ -400,6 +400,9 @@ Flow Link::on_body(Call& call, std::string_view bytes, bool is_last) {
   }
   if (stream_->output_bytes() > kUploadWindowBytes) {
     is_upload_paused_ = true;
+    if (phase_ == Phase::Up && !timer_.is_armed()) {
+      arm_reply_timer();
+    }
     return Flow::Pause;
   }
   return Flow::Continue;
@@ -445,8 +448,18 @@ void Link::on_stalled() {
   }
 }
 
+/// How long the front call may wait; none: for ever. Even a pool without a timeout does not wait
+/// for ever for a backend that takes no more of a body: others wait for this connection.
+std::optional<base::Millis> Link::head_time_max() const {
+  const PoolOptions& options = host_.options();
+  if (!options.timeout && upload_ != nullptr && is_upload_paused_) {
+    return options.body_timeout;
+  }
+  return options.timeout;
+}
+
 void Link::arm_reply_timer() {
-  const auto& timeout = host_.options().timeout;
+  const auto timeout = head_time_max();
   const Call* head = calls_.front();
   if (!timeout || head == nullptr) {
     return;
@@ -457,7 +470,7 @@ void Link::arm_reply_timer() {
 }
 
 void Link::check_head_timeout() {
-  const auto& timeout = host_.options().timeout;
+  const auto timeout = head_time_max();
   const Call* head = calls_.front();
   if (!timeout || head == nullptr) {
     return;  // Armed again by the next commit().

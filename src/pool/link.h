@@ -135,6 +135,7 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   void on_timer();
   void on_stalled();
   void check_head_timeout();
+  std::optional<base::Millis> head_time_max() const;
   void arm_reply_timer();
   std::uint32_t now_ms() const;
 

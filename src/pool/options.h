@@ -114,6 +114,8 @@ struct PoolOptions {
   base::Millis backoff_min{50};       // Reconnect back-off, doubled with jitter ...
   base::Millis backoff_max{5000};     // ... up to this.
   base::Millis stall_timeout{10000};  // A client that does not read may hold a link so long.
+  base::Millis body_timeout{30000};   // Progress of a streamed value: from the client, and, where
+                                      // there is no `timeout`, into the backend.
 
   OnPartial on_partial = OnPartial::Error;
   ErrorStyle error_style = ErrorStyle::Kvferry;

@@ -164,6 +164,23 @@ def test_a_pipeline_larger_than_any_buffer(proxy):
         assert bytes(data) == one * total
 
 
+def test_clients_that_stop_in_the_middle_of_a_value_give_their_connections_back(memcached, kvferry):
+    """Eight of them hold every connection for large values that a worker has to a server; the ninth is served."""
+    server = memcached("-m", 64)
+    proxy = kvferry(one_worker(pool("main", [server.port], body_timeout="500ms")))
+    value = b"v" * 200_000
+    stopped = [Wire(proxy.port()) for _ in range(8)]
+    for client in stopped:
+        client.send(storage("set", "stopped", value)[:100_000])
+    with Wire(proxy.port()) as quick:
+        quick.ask(b"mn\r\n", b"MN\r\n")
+        quick.ask(storage("set", "quick", value), b"STORED\r\n")
+        quick.ask(b"get stopped\r\n", b"END\r\n")
+    for client in stopped:
+        assert client.receive_all() == b"SERVER_ERROR kvferry: the rest of the value did not come in time\r\n"
+        client.close()
+
+
 def test_requests_of_one_client_and_key_reach_the_backend_in_order(kvferry, fake_backend):
     backend = fake_backend(serve_gets)
     proxy = kvferry(pool("main", [backend.port]))

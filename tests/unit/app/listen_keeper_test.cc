@@ -159,6 +159,7 @@ TEST(ListenSet, ServiceOptionsFollowThePool) {
   model.pools[0].listeners[1].is_admin = true;
   model.pools[0].client_idle_timeout = base::Millis(5000);
   model.pools[0].options.stall_timeout = base::Millis(123);
+  model.pools[0].options.body_timeout = base::Millis(456);
   model.process.item_bytes_max = 77;
   config::PoolConfig store;
   store.name = "cache";
@@ -174,6 +175,7 @@ TEST(ListenSet, ServiceOptionsFollowThePool) {
   EXPECT_EQ(plain.words, memcache::ErrorWords::Proxy);
   EXPECT_EQ(plain.parser.value_bytes_max, 77U);
   EXPECT_EQ(plain.stall_timeout, base::Millis(123));
+  EXPECT_EQ(plain.body_timeout, base::Millis(456));
   EXPECT_EQ(plain.idle_timeout, base::Seconds(5));
   EXPECT_TRUE(set->plans()[1].service.allows_admin);
   const ListenerPlan& cache = set->plans()[2];

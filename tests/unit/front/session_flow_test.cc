@@ -325,6 +325,101 @@ TEST_P(StreamedTest, AClientThatGoesMidBodyLosesIt) {
   }
 }
 
+// --- Streamed requests whose client stops in the middle
+// --------------------------------------------
+
+class LateBodyTest : public StreamedTest {
+ protected:
+  LateBodyTest() {
+    options_.body_timeout = base::Millis(60);
+    configure();
+  }
+  /// A client that has sent `line` and the first 5000 bytes of the value.
+  Peer& start(const std::string& line) {
+    Peer& client = connect();
+    client.send(line + value_.substr(0, 5000));
+    EXPECT_TRUE(
+        run_until([&] { return target_.count() == 1 && target_.held[0].body.size() >= 5000; }));
+    return client;
+  }
+};
+
+TEST_P(LateBodyTest, IsToldAndClosedAndTheTargetKnows) {
+  Peer& client = start(set_);
+  ASSERT_TRUE(run_until([&] { return target_.held[0].is_lost; }));
+  expect_closed(client);
+  EXPECT_EQ(client.data, "SERVER_ERROR kvferry: the rest of the value did not come in time\r\n");
+  EXPECT_EQ(stats().bodies_stalled.get(), 1U);
+  EXPECT_EQ(stats().replies[static_cast<std::size_t>(ReplyCode::ServerError)].get(), 1U);
+}
+
+TEST_P(LateBodyTest, IsClosedWithoutAWordWhenItWantsNoReply) {
+  Peer& client = start("set big 0 0 100000 noreply\r\n");
+  expect_closed(client);
+  EXPECT_TRUE(target_.held[0].is_lost);
+  EXPECT_EQ(client.data, "");
+}
+
+TEST_P(LateBodyTest, SingleBytesDoNotBuyTime) {
+  Peer& client = start(set_);
+  ASSERT_TRUE(run_until([&] {
+    if (!client.is_gone()) {
+      client.send("x");
+    }
+    return target_.held[0].is_lost;
+  }));
+  EXPECT_LT(target_.held[0].body.size(), 5000 + kBodyProgressBytes);
+}
+
+TEST_P(LateBodyTest, ABodyThatGoesOnMayTakeLonger) {
+  options_.body_timeout = base::Millis(200);
+  configure();
+  const std::size_t pieces = 20;
+  Peer& client = connect();
+  client.send("set big 0 0 " + std::to_string(pieces * kBodyProgressBytes) + "\r\n");
+  for (std::size_t i = 0; i < pieces; ++i) {
+    client.send(test::pattern(kBodyProgressBytes));
+    rig_.run_for(base::Millis(20));
+  }
+  client.send("\r\n");
+  ASSERT_TRUE(run_until([&] { return target_.held[0].is_whole; }));
+  rig_.run_for(base::Millis(250));  // Nothing is waited for from the client any more.
+  target_.reply(0, "STORED\r\n", ReplyCode::Stored);
+  expect_client(client, "STORED\r\n");
+  EXPECT_EQ(stats().bodies_stalled.get(), 0U);
+}
+
+TEST_P(LateBodyTest, TheTimeOfAPauseIsTheTakers) {
+  target_.pauses_body = true;
+  start(set_);
+  rig_.run_for(base::Millis(150));
+  ASSERT_FALSE(target_.held[0].is_lost);
+  target_.held[0].call->body_source->resume_body(*target_.held[0].call);
+  ASSERT_TRUE(run_until([&] { return target_.held[0].is_lost; })) << "now it is the client's time";
+}
+
+TEST_P(LateBodyTest, TheTimeBeforeTheTargetIsReadyIsTheTakers) {
+  target_.body_waits = true;
+  Peer& client = connect();
+  client.send(set_);
+  ASSERT_TRUE(wait_for_requests(1));
+  rig_.run_for(base::Millis(150));
+  ASSERT_FALSE(target_.held[0].is_lost);
+  call::Call& call = *target_.held[0].call;
+  call.body_waits = false;
+  call.body_source->resume_body(call);
+  ASSERT_TRUE(run_until([&] { return target_.held[0].is_lost; }));
+}
+
+TEST_P(LateBodyTest, ABodyThatIsReadAndDroppedHoldsNobodyUp) {
+  Peer& client = start(set_);
+  target_.reply(0, "SERVER_ERROR early\r\n", ReplyCode::ServerError);
+  rig_.run_for(base::Millis(150));
+  client.send(value_.substr(5000) + "\r\nmn\r\n");
+  expect_client(client, "SERVER_ERROR early\r\nMN\r\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, LateBodyTest, testing::ValuesIn(test::kEngines), test::name_of);
 INSTANTIATE_TEST_SUITE_P(Engines, FlowTest, testing::ValuesIn(test::kEngines), test::name_of);
 INSTANTIATE_TEST_SUITE_P(Engines, StreamedTest, testing::ValuesIn(test::kEngines), test::name_of);
 

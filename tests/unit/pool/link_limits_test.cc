@@ -188,6 +188,30 @@ TEST_P(UploadTest, TheTimeOfASlowSenderIsNotTheBackends) {
   EXPECT_EQ(host_.failures.back(), FailureKind::Timeout) << "now it is the backend's time";
 }
 
+TEST_P(UploadTest, ABackendThatStopsTakingTheBodyIsGivenUp) {
+  for (const bool has_timeout : {true, false}) {
+    host_.pool.timeout = has_timeout ? std::optional(base::Millis(50)) : std::nullopt;
+    host_.pool.body_timeout = base::Millis(has_timeout ? 3'600'000 : 50);
+    make_link(Link::Use::Exclusive);
+    Outcome& outcome = upload(std::size_t{1} << 30);
+    expect_received("set k 0 0 1073741824\r\n", backend_.peers.size());
+    peer().stream->pause_reading();
+    const std::string piece = test::pattern(64 * 1024);
+    bool is_paused = false;
+    int resumes = 0;
+    ASSERT_TRUE(run_until([&] {
+      is_paused = is_paused && outcome.body_resumes == resumes;
+      if (!outcome.is_done && !is_paused) {
+        is_paused = body(outcome, piece, false) == call::Flow::Pause;
+        resumes = outcome.body_resumes;
+      }
+      return outcome.is_done;
+    })) << has_timeout;
+    EXPECT_EQ(host_.failures.back(), FailureKind::Timeout);
+    host_.failures.clear();
+  }
+}
+
 TEST_P(UploadTest, ALostConnectionTakesTheBodySinkAway) {
   Outcome& outcome = upload(100'000);
   expect_received("set k 0 0 100000\r\n");
