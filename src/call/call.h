@@ -26,6 +26,12 @@ namespace kvferry::call {
 struct Answerer;
 struct Call;
 
+/// The request object of a route, when one route calls another: the callee works on the same one.
+class SharedRequest {
+ protected:
+  ~SharedRequest() = default;
+};
+
 /// What the receiver of reply parts wants next.
 enum class Flow : std::uint8_t {
   Continue,
@@ -133,6 +139,8 @@ struct Call {
   memcache::Command command{};
   memcache::ReplyKind reply_kind{};
   Quiet quiet = Quiet::No;
+  std::int32_t client_fd = 0;               // The client's descriptor, as a number for logs.
+  SharedRequest* shared_request = nullptr;  // Of a sub-request of a route.
 
   // Set by whoever answers.
   ReplySource* source = nullptr;   // Of a reply in parts.
