@@ -109,12 +109,12 @@ std::string to_json(const std::vector<Problem>& problems) {
   std::string out = "[";
   for (const Problem& problem : problems) {
     out += out.size() == 1 ? "\n " : ",\n ";
-    out += fmt::format("{{\"file\": {}, \"line\": {}, \"column\": {}, ", quoted(problem.where.file),
+    out += fmt::format(R"({{"file": {}, "line": {}, "column": {}, )", quoted(problem.where.file),
                        problem.where.line, problem.where.column);
-    out += fmt::format("\"severity\": \"{}\", \"code\": {}, ", to_string(problem.severity),
+    out += fmt::format(R"("severity": "{}", "code": {}, )", to_string(problem.severity),
                        quoted(problem.code));
-    out += fmt::format("\"pool\": {}, \"key\": {}, ", quoted(problem.pool), quoted(problem.key));
-    out += fmt::format("\"message\": {}, \"hint\": {}}}", quoted(problem.message),
+    out += fmt::format(R"("pool": {}, "key": {}, )", quoted(problem.pool), quoted(problem.key));
+    out += fmt::format(R"("message": {}, "hint": {}}})", quoted(problem.message),
                        quoted(problem.hint));
   }
   out += problems.empty() ? "]\n" : "\n]\n";
@@ -146,6 +146,7 @@ std::vector<Problem> ProblemList::take() {
   std::sort(order.begin(), order.end(),
             [&place](std::size_t left, std::size_t right) { return place(left) < place(right); });
   std::vector<Problem> sorted;
+  sorted.reserve(order.size());
   for (const std::size_t index : order) {
     sorted.push_back(std::move(problems_[index]));
   }

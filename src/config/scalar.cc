@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <limits>
+#include <ranges>
 #include <span>
 
 namespace kvferry::config {
@@ -16,7 +17,7 @@ struct Unit {
 
 // Longer suffixes first: "ms" also ends like "s".
 constexpr std::array<Unit, 4> kTimeUnits = {
-    {{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}}};
+    {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
 constexpr std::array<Unit, 3> kByteUnits = {
     {{"kb", 1 << 10}, {"mb", 1 << 20}, {"gb", std::int64_t{1} << 30}}};
 
@@ -75,19 +76,19 @@ WholeNumber parse_bytes(std::string_view text) noexcept {
 }
 
 std::string millis_text(std::int64_t millis) {
-  for (auto unit = kTimeUnits.rbegin(); unit != kTimeUnits.rend(); ++unit) {
-    if (millis != 0 && millis % unit->factor == 0) {
-      return fmt::format("{}{}", millis / unit->factor, unit->suffix);
+  for (const Unit& unit : std::views::reverse(kTimeUnits)) {
+    if (millis != 0 && millis % unit.factor == 0) {
+      return fmt::format("{}{}", millis / unit.factor, unit.suffix);
     }
   }
   return "0s";
 }
 
 std::string bytes_text(std::uint64_t bytes) {
-  for (auto unit = kByteUnits.rbegin(); unit != kByteUnits.rend(); ++unit) {
-    const auto factor = static_cast<std::uint64_t>(unit->factor);
+  for (const Unit& unit : std::views::reverse(kByteUnits)) {
+    const auto factor = static_cast<std::uint64_t>(unit.factor);
     if (bytes != 0 && bytes % factor == 0) {
-      return fmt::format("{}{}", bytes / factor, unit->suffix);
+      return fmt::format("{}{}", bytes / factor, unit.suffix);
     }
   }
   return fmt::format("{}", bytes);

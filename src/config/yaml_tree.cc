@@ -255,12 +255,13 @@ class TreeBuilder {
     return node;
   }
 
-  bool fail(Mark mark, std::string what, std::uint32_t width = 1) {
+  bool fail(Mark mark, std::string_view what, std::uint32_t width = 1) {
     Problem problem;
     problem.code = "E-yaml";
     problem.where = {source_.name(), mark.line, mark.column};
     problem.width = width;
-    problem.message = "cannot read YAML: " + what;
+    problem.message = "cannot read YAML: ";
+    problem.message += what;
     problem.source_line = source_.line(mark.line);
     problem_ = std::move(problem);
     return false;
