@@ -3,8 +3,8 @@
 //
 // It begins as views of the client's bytes (borrow) and copies them when it must outlive them
 // (keep) or when it is edited. What makes a server silent, the flag q and the word noreply, is
-// blanked when the request is first sent, so that the server always answers; whether the client
-// sees that answer is decided by what quietness() says at the end.
+// blanked in what is sent, so that the server always answers; whether the client sees that answer
+// is decided by what quietness() says at the end.
 //
 // Source:    docs/lua.md, "Requests"; memcached protocol.txt.
 // Units:     tokens count from 1, the command being 1; the key is token 2, or 3 for gat and gats.
@@ -15,7 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -27,6 +27,8 @@ namespace kvferry::route {
 /// Longest line that an edit may make, its line end included. Lines that clients send may be
 /// longer.
 inline constexpr std::size_t kEditedLineBytesMax = memcache::kLineBytesMax;
+/// A buffer that has grown beyond this is given back by reset(); smaller ones are used again.
+inline constexpr std::size_t kRequestBytesKept = std::size_t{16} * 1024;
 
 enum class EditError : std::uint8_t {
   None,
@@ -43,7 +45,7 @@ struct FlagToken {
   std::string_view text;  // What follows the letter; may be empty.
 };
 
-class RouteRequest {
+class RouteRequest final : public call::SharedRequest {
  public:
   RouteRequest() = default;
   RouteRequest(const RouteRequest&) = delete;
@@ -55,8 +57,12 @@ class RouteRequest {
   void borrow(const memcache::Request& request);
   /// Parses `line` (which ends in "\r\n") and attaches a copy of `value`, which holds its line end
   /// or is empty. The announced length may differ from the value's; is_consistent() tells. False
-  /// when the line is no request that the front knows.
+  /// when the line is no request that the front knows, or too long to be edited; nothing has
+  /// changed then. Neither text may be a view of this request.
   bool assign(std::string_view line, std::string_view value);
+  /// The same without a copy: the first `line_bytes` of `bytes` are the line, the rest is the
+  /// value. They stay valid until keep() or reset().
+  bool borrow_text(std::string_view bytes, std::size_t line_bytes);
   /// Copies what is borrowed, so that the client's bytes may go.
   void keep();
   void reset();
@@ -78,12 +84,13 @@ class RouteRequest {
   std::string_view token(std::size_t number) const;
   FlagToken find_flag(char letter) const;
   bool is_meta() const;
-  /// Whether the value has the length that the line announces.
+  /// Whether the value has the length that the line announces. False while a value is not all
+  /// there.
   bool is_consistent() const;
 
   // Editing. Order is kept; new flags go to the end.
 
-  /// Replaces a token; an empty text removes it with its blank.
+  /// Replaces a token; an empty text removes it with the blanks before it.
   EditError set_token(std::size_t number, std::string_view text);
   /// Overwrites bytes of the key with blanks, so that the line keeps its length. `count` is below
   /// the key's length.
@@ -93,13 +100,39 @@ class RouteRequest {
   EditError add_flag(char letter, std::string_view text);
   /// Replaces the flag's whole token by `token`, letter included; empty removes it.
   EditError replace_flag_token(char letter, std::string_view token);
+  /// Puts flag `new_letter` with `text` where flag `letter` is. NoSuchToken when that is absent.
+  EditError replace_flag(char letter, char new_letter, std::string_view text);
 
   // Sending.
 
-  /// The request as servers get it, blanked. Valid as long as this is not changed.
+  /// The request as servers get it, blanked, so that they always answer: its line and value lie one
+  /// behind the other, and neither quiet nor noreply is set. Valid as long as this is not changed.
+  /// What is read here stays as it was.
   memcache::Request wire();
   /// What the client has asked not to see, by the request as it is now; `noreply` as it came.
   call::Quiet quietness() const;
+
+ private:
+  using Pieces = std::initializer_list<std::string_view>;
+
+  /// Where the token begins in the line; npos when there is none.
+  std::size_t find_token(std::size_t number, std::string_view& token) const;
+  /// The flags' part of a meta line: what follows the key and, for ms, the length.
+  std::string_view flags_text() const;
+  std::size_t find_flag_token(char letter, std::string_view& token) const;
+  /// Puts `pieces` in the place of `removed` bytes of the line.
+  EditError splice(std::size_t at, std::size_t removed, Pieces pieces);
+  EditError replace_line(std::string_view line, const memcache::Request& head);
+  /// Shows `bytes`, whose line was parsed elsewhere as `head`.
+  void show(const memcache::Request& head, std::string_view bytes);
+
+  memcache::Request request_;
+  memcache::Request wire_;  // When has_wire_.
+  bool is_own_ = false;     // The bytes lie in own_bytes_.
+  bool has_wire_ = false;   // wire_bytes_ hold the blanked request as it is now.
+  bool was_noreply_ = false;
+  std::string own_bytes_;
+  std::string wire_bytes_;
 };
 
 }  // namespace kvferry::route
