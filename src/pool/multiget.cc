@@ -311,6 +311,22 @@ MultiGets::MultiGets(net::Loop& loop, call::CallPool& calls, base::MemoryBudget&
 bool MultiGets::start(Call& parent, const memcache::Request& request, const Placement& placement,
                       const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial,
                       std::uint64_t& random_state) {
+  if (request.key_count <= kPlacesKeptMax) [[likely]] {
+    return split(parent, request, placement, backends, on_partial, random_state);
+  }
+  // A line of millions of keys takes a hundred megabytes here; they may not stay.
+  const std::size_t bytes = request.key_count * sizeof(Place);
+  budget_.charge(bytes);
+  places_.reserve(request.key_count);
+  const bool is_split = split(parent, request, placement, backends, on_partial, random_state);
+  places_ = std::vector<Place>();
+  budget_.release(bytes);
+  return is_split;
+}
+
+bool MultiGets::split(Call& parent, const memcache::Request& request, const Placement& placement,
+                      const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial,
+                      std::uint64_t& random_state) {
   if (!place_keys(request, placement, random_state)) {
     return false;
   }

@@ -121,6 +121,9 @@ class MultiGet final : public call::ReplySink, public call::ReplySource {
   bool is_broken_ = false;
 };
 
+/// Places of keys that are kept from one get to the next; the room for more is given back.
+inline constexpr std::size_t kPlacesKeptMax = 4096;
+
 /// Makes MultiGets; one a pool and worker.
 class MultiGets {
  public:
@@ -132,6 +135,8 @@ class MultiGets {
   bool start(call::Call& parent, const memcache::Request& request, const Placement& placement,
              const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial,
              std::uint64_t& random_state);
+  /// How many places of keys there is room for.
+  std::size_t places_kept() const { return places_.capacity(); }
 
  private:
   friend class MultiGet;
@@ -140,6 +145,9 @@ class MultiGets {
     std::uint32_t backend;
   };
 
+  bool split(call::Call& parent, const memcache::Request& request, const Placement& placement,
+             const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial,
+             std::uint64_t& random_state);
   bool place_keys(const memcache::Request& request, const Placement& placement,
                   std::uint64_t& random_state);
   void number_parts(std::size_t backend_count);

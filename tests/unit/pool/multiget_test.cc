@@ -253,6 +253,46 @@ TEST_P(MultiGetTest, HundredsOfKeysInAnyOrder) {
   }
 }
 
+TEST_P(MultiGetTest, TheRoomForThePlacesOfVeryManyKeysIsGivenBack) {
+  MultiGets multigets(loop(), calls_, rig_.budget);
+  make(2);
+  for (const bool has_one_server : {false, true}) {
+    std::vector<std::unique_ptr<Backend>> backends;
+    for (std::size_t i = 0; i < 2; ++i) {
+      backends.push_back(
+          std::make_unique<Backend>(Backend::Setup{.options = &snapshot_->options,
+                                                   .server = snapshot_->options.servers[i],
+                                                   .address = snapshot_->addresses[i],
+                                                   .health = snapshot_->health[i]},
+                                    loop(), events_, 7));
+    }
+    const auto placement = Placement::make(snapshot_->options.placement, snapshot_->options.servers,
+                                           {true, !has_one_server})
+                               .value();
+    for (const std::size_t count :
+         {kPlacesKeptMax - 1, kPlacesKeptMax, kPlacesKeptMax + 1, 40 * kPlacesKeptMax}) {
+      std::string line = "get";
+      for (std::size_t i = 0; i < count; ++i) {
+        line += " k" + std::to_string(i);
+      }
+      line += "\r\n";
+      memcache::RequestParser parser{memcache::ParserLimits{}};
+      const auto parsed = parser.parse(line);
+      ASSERT_TRUE(parsed.is_done());
+      ASSERT_EQ(parsed.value().key_count, count);
+      Outcome& outcome = sink_.make();
+      std::uint64_t random = 1;
+      ASSERT_TRUE(multigets.start(*outcome.call, parsed.value(), *placement, backends,
+                                  OnPartial::Error, random));
+      EXPECT_LE(multigets.places_kept(), 2 * kPlacesKeptMax) << count;
+      for (auto& backend : backends) {
+        backend->shut();
+      }
+      EXPECT_TRUE(outcome.is_done);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, MultiGetTest, testing::ValuesIn(test::kEngines), test::name_of);
 
 }  // namespace
