@@ -179,10 +179,13 @@ void Backend::configure(Setup setup) {
     set_aside(links_.back());
     links_.pop_back();
   }
-  if (!setup_.health->is_down()) {
-    // Something is known anew (an address, a probe): the next call may try at once.
-    for (auto& link : links_) {
-      link->clear_backoff();
+  for (Links* links : {&links_, &uploads_}) {
+    for (auto& link : *links) {
+      link->follow_options();
+      if (!setup_.health->is_down()) {
+        // Something is known anew (an address, a probe): the next call may try at once.
+        link->clear_backoff();
+      }
     }
   }
 }

@@ -19,8 +19,24 @@ class Backoff {
   /// `random` deciding.
   base::Millis on_failure(std::uint64_t random) noexcept {
     step_ = step_.count() == 0 ? min_ : std::min(step_ * 2, max_);
+    return wait(random);
+  }
+  /// The delay of the current step once more, for a wait that begins anew.
+  base::Millis wait(std::uint64_t random) const noexcept {
     const auto half = static_cast<std::uint64_t>(step_.count()) / 2;
     return base::Millis(static_cast<std::int64_t>(half + random % (half + 1)));
+  }
+  /// New limits, which hold for the current step too. True when they differ from those before.
+  bool set_limits(base::Millis min, base::Millis max) noexcept {
+    if (min == min_ && max == max_) {
+      return false;
+    }
+    min_ = min;
+    max_ = max;
+    if (is_failing()) {
+      step_ = std::min(std::max(step_, min_), max_);
+    }
+    return true;
   }
   void on_success() noexcept { step_ = base::Millis(0); }
   /// True after a failure, until a success.

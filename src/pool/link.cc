@@ -116,6 +116,14 @@ void Link::clear_backoff() {
   }
 }
 
+void Link::follow_options() {
+  const PoolOptions& options = host_.options();
+  const bool is_waiting = phase_ == Phase::Down && timer_.is_armed();
+  if (backoff_.set_limits(options.backoff_min, backoff_max(options)) && is_waiting) {
+    loop_.timers().arm(timer_, loop_.now() + backoff_.wait(host_.random()));
+  }
+}
+
 void Link::retire() {
   is_retired_ = true;
   if (calls_.empty()) {

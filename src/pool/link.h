@@ -86,6 +86,9 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   void preconnect();
   /// Forgets the back-off: the backend is known to be well again.
   void clear_backoff();
+  /// Takes over what it keeps of the host's options: the limits of its back-off. A wait that is
+  /// under way begins anew within them.
+  void follow_options();
   /// Takes no new connection attempts from now on; closes at once when no call is outstanding, else
   /// after the last.
   void retire();

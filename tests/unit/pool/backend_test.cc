@@ -147,6 +147,20 @@ TEST_P(BackendTest, UnderRehashOnlyAProbeBringsItBack) {
   ASSERT_TRUE(run_until([&] { return c.is_done; }));
 }
 
+TEST_P(BackendTest, NewLimitsOfTheBackOffReachLinksThatWait) {
+  options_.failure_limit = 1;
+  options_.backoff_min = options_.backoff_max = base::Millis(3'600'000);
+  health_ = std::make_shared<BackendHealth>(options_.failure_limit);
+  fake_.stop();
+  make();
+  get("a");
+  upload("u");
+  ASSERT_TRUE(run_until([&] { return events_.failures.size() == 2 && health_->is_down(); }));
+  options_ = quick_options();
+  backend_->configure(setup());
+  ASSERT_TRUE(run_until([&] { return events_.failures.size() >= 6; }));
+}
+
 TEST_P(BackendTest, UploadsHaveConnectionsOfTheirOwn) {
   make();
   Outcome& up = upload("u");

@@ -26,6 +26,22 @@ TEST(Backoff, ASuccessBeginsAnew) {
   EXPECT_EQ(backoff.on_failure(25), Millis(50));
 }
 
+TEST(Backoff, NewLimitsHoldForTheStepUnderWay) {
+  Backoff backoff(Millis(50), Millis(400));
+  EXPECT_FALSE(backoff.set_limits(Millis(50), Millis(400)));
+  EXPECT_TRUE(backoff.set_limits(Millis(100), Millis(400)));
+  EXPECT_FALSE(backoff.is_failing()) << "new limits are no failure";
+  for (const int step : {100, 200, 400}) {
+    EXPECT_EQ(backoff.on_failure(static_cast<std::uint64_t>(step) / 2), Millis(step));
+  }
+  EXPECT_TRUE(backoff.set_limits(Millis(10), Millis(20)));
+  EXPECT_TRUE(backoff.is_failing());
+  EXPECT_EQ(backoff.wait(10), Millis(20)) << "lowered to the new maximum";
+  EXPECT_TRUE(backoff.set_limits(Millis(60), Millis(90)));
+  EXPECT_EQ(backoff.wait(30), Millis(60)) << "raised to the new minimum";
+  EXPECT_EQ(backoff.on_failure(45), Millis(90));
+}
+
 TEST(Backoff, JitterStaysBetweenHalfAndTheWholeStep) {
   std::uint64_t random = 1;
   Millis least(1000);

@@ -33,6 +33,18 @@ TEST_P(LinkLimitsTest, ReconnectsByItselfWithBackOff) {
   prove();
 }
 
+TEST_P(LinkLimitsTest, NewLimitsOfTheBackOffHoldForAWaitThatIsUnderWay) {
+  host_.pool.backoff_min = host_.pool.backoff_max = base::Millis(3'600'000);
+  make_link();
+  backend_.stop();
+  get("a");
+  ASSERT_TRUE(run_until([&] { return host_.failures.size() == 1; }));
+  host_.pool = quick_options();
+  link_->follow_options();
+  ASSERT_TRUE(run_until([&] { return host_.failures.size() >= 4; }))
+      << "waits as before the reload";
+}
+
 TEST_P(LinkLimitsTest, DoesNotReconnectWhereItIsNotWanted) {
   host_.reconnects = false;
   backend_.stop();
