@@ -22,7 +22,8 @@ class ListenSet {
   ListenSet(const ListenSet&) = delete;
   ListenSet& operator=(const ListenSet&) = delete;
   ListenSet(ListenSet&&) noexcept = default;
-  ListenSet& operator=(ListenSet&&) noexcept = default;
+  // Nobody needs it, and the sockets that it would overwrite would stay open.
+  ListenSet& operator=(ListenSet&&) = delete;
   /// Closes what was not handed out.
   ~ListenSet();
 

@@ -62,6 +62,9 @@ TEST(ListenSet, OpensASocketOfOnePortForEachWorkerAndHandsEachOutOnce) {
   EXPECT_FALSE(distinct.empty());
 }
 
+// An assignment would overwrite sockets that were not handed out.
+static_assert(!std::is_move_assignable_v<ListenSet> && !std::is_copy_assignable_v<ListenSet>);
+
 TEST(ListenSet, ClosesWhatWasNotHandedOut) {
   int socket = -1;
   std::uint16_t port = 0;
