@@ -175,8 +175,13 @@ std::optional<CommandLine> take(CommandLine& line, int option) {
     case '?':
       static_cast<void>(std::fputs("Try 'kvferry --help'.\n", stderr));
       return exit_with(2);
-    default:
-      return std::nullopt;  // A flag of twemproxy or Dynomite that means nothing here.
+    default: {
+      // A flag of twemproxy or Dynomite that means nothing here; the log says so.
+      std::string& flags = line.server.idle_flags;
+      flags += flags.empty() ? "-" : " -";
+      flags += static_cast<char>(option);
+      return std::nullopt;
+    }
   }
 }
 

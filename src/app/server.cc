@@ -208,6 +208,12 @@ base::Result<void> Server::start_workers(const config::Model& model) {
     }
     ++workers_left_;
   }
+  if (!options_.idle_flags.empty()) {
+    log_->write(base::LogLevel::Warning, "app",
+                "flags of other programs have no effect; statistics are asked for by `stats` or at "
+                "the admin server (`kvferry: admin:` in the configuration)",
+                {{"flags", options_.idle_flags}});
+  }
   const Worker& first = *workers_.front();
   log_->write(base::LogLevel::Notice, "app", "started",
               {{"version", kVersion},

@@ -38,6 +38,7 @@ struct ServerOptions {
   std::optional<std::string> log_file;
   std::optional<base::LogLevel> log_level;
   std::string pid_file;
+  std::string idle_flags;  // Those of other programs that were given and do nothing: "-s -i".
 };
 
 /// Descriptors that clients may not take: backends, listeners and admin need them.

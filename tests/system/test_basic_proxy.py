@@ -6,7 +6,7 @@ import time
 import pytest
 
 from support import dialogues
-from support.kvferry import running
+from support.kvferry import pool, running
 from support.memcached import Memcached
 from support.wire import Wire, storage, value_reply
 
@@ -291,3 +291,8 @@ def test_clients_on_all_workers_see_the_same_data(proxy):
     finally:
         for each in clients:
             each.close()
+
+
+def test_flags_of_nutcracker_that_do_nothing_are_named_in_the_log(kvferry):
+    started = kvferry(pool("main", ["127.0.0.1:1:1"]), "-s", "22222", "-i", "30000", "-a", "0.0.0.0")
+    started.wait_log(r'no effect.* flags="-s -i -a"')

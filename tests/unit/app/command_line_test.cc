@@ -44,6 +44,7 @@ TEST(CommandLine, ServesByDefault) {
   EXPECT_FALSE(line.is_daemon);
   EXPECT_TRUE(line.server.config_paths.empty());
   EXPECT_EQ(line.server.listen.to_string(), "127.0.0.1:11211");
+  EXPECT_EQ(line.server.idle_flags, "");
   EXPECT_FALSE(line.server.workers || line.server.io || line.server.store_memory_bytes ||
                line.server.log_file || line.server.log_level);
 }
@@ -76,6 +77,7 @@ TEST(CommandLine, TakesTheFlagsOfServiceFilesAsTheyAre) {
   EXPECT_TRUE(line.is_daemon);
   EXPECT_EQ(line.server.config_paths, std::vector<std::string>{"/etc/nutcracker.yml"});
   EXPECT_EQ(line.server.log_level, base::LogLevel::Notice);
+  EXPECT_EQ(line.server.idle_flags, "-m -s -i -a -g -M -x -y -D");
 }
 
 TEST(CommandLine, LevelsOfVerbosity) {
