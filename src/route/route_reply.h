@@ -17,6 +17,9 @@
 
 namespace kvferry::route {
 
+/// A buffer that has grown beyond this is given back by reset(); smaller ones are used again.
+inline constexpr std::size_t kReplyBytesKept = std::size_t{4} * 1024;
+
 /// How good an answer is, as waiting counts it. The numbers are part of the Lua API.
 enum class ResultClass : std::uint8_t {
   None = 0,
@@ -66,9 +69,12 @@ class RouteReply {
   /// Failures leave no bytes.
   void take(const call::ReplyPart& part);
   /// Makes a reply from a line (with "\r\n") and a value (with its line end, or empty) that a
-  /// script has composed. False when the line is no answer.
+  /// script has composed. False, and nothing has changed, when the line is no answer to a routed
+  /// request, when the value is not the one that the line announces, or for VALUE, which scripts
+  /// cannot compose. Neither text may be a view of this reply.
   bool assign(std::string_view line, std::string_view value);
-  /// Makes the reply that stands for "nobody answered": status error, code 23, no bytes.
+  /// Makes the reply that stands for "nobody answered": status error, code 23, no bytes. A call
+  /// that failed before is one as well.
   void fail();
   void keep();
   void reset();
@@ -79,7 +85,7 @@ class RouteReply {
   bool is_closed() const;
   call::ReplyOrigin origin() const;
   memcache::ReplyCode wire_code() const;
-  /// False for error lines, failures and words that are no answer.
+  /// False for error lines, failures, texts of scripts and words that are no answer.
   bool is_ok() const;
   bool is_hit() const;
   AnswerCode code() const;
@@ -103,6 +109,31 @@ class RouteReply {
   base::Micros elapsed{};
   /// For log lines; null: nobody with a name there.
   const call::Answerer* answerer = nullptr;
+
+ private:
+  void classify();
+  void classify_other_word(std::string_view line_text);
+  /// Finds what a meta line says, and the value behind a VALUE or VA line.
+  void find_parts(std::string_view line_text, std::size_t line_bytes);
+  void forget_parts();
+  /// Where flag `letter` begins in the bytes; npos when there is none.
+  std::size_t find_flag_token(char letter, std::string_view& token) const;
+
+  std::string_view bytes_;  // Of own_bytes_ when is_own_.
+  std::size_t value_at_ = 0;
+  std::size_t value_bytes_ = 0;
+  std::uint32_t meta_at_ = 0;  // What meta_line() shows lies from here on in the bytes.
+  std::uint32_t meta_bytes_ = 0;
+  bool is_own_ = false;
+  bool is_complete_ = false;
+  bool is_closed_ = false;
+  bool is_ok_ = false;
+  bool has_value_ = false;
+  AnswerCode code_ = AnswerCode::Unknown;
+  AnswerType type_ = AnswerType::None;
+  memcache::ReplyCode wire_code_ = memcache::ReplyCode::None;
+  call::ReplyOrigin origin_ = call::ReplyOrigin::Answerer;
+  std::string own_bytes_;
 };
 
 }  // namespace kvferry::route

@@ -28,7 +28,7 @@ namespace kvferry::route {
 /// longer.
 inline constexpr std::size_t kEditedLineBytesMax = memcache::kLineBytesMax;
 /// A buffer that has grown beyond this is given back by reset(); smaller ones are used again.
-inline constexpr std::size_t kRequestBytesKept = std::size_t{16} * 1024;
+inline constexpr std::size_t kRequestBytesKept = std::size_t{4} * 1024;
 
 enum class EditError : std::uint8_t {
   None,
