@@ -139,7 +139,8 @@ void Loop::flush_all() {
 }
 
 Stream& Loop::make_stream(int fd, Stream::Phase phase) {
-  auto* stream = new (hulls_.acquire()) Stream(*this, blocks_, flush_queue_, fd, phase);
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): hulls_ owns the memory; see free_stream()
+  auto* const stream = new (hulls_.acquire()) Stream(*this, blocks_, flush_queue_, fd, phase);
   streams_.push_back(*stream);
   return *stream;
 }
@@ -221,14 +222,18 @@ void Loop::on_trim_due() {
 
 void Loop::abandon_all() noexcept {
   for (StreamList* list : {&streams_, lingering_.data(), &lingering_[1]}) {
-    for (Stream* stream = list->front(); stream != nullptr; stream = list->next(*stream)) {
-      KVF_CHECK(!stream->has_owner_);
-      if (stream->phase_ != Stream::Phase::Closed) {
-        stream->phase_ = Stream::Phase::Closed;
-        abandon(*stream);
-      }
-      stream->mark_dirty();
+    abandon_each(*list);
+  }
+}
+
+void Loop::abandon_each(StreamList& list) noexcept {
+  for (Stream* stream = list.front(); stream != nullptr; stream = list.next(*stream)) {
+    KVF_CHECK(!stream->has_owner_);
+    if (stream->phase_ != Stream::Phase::Closed) {
+      stream->phase_ = Stream::Phase::Closed;
+      abandon(*stream);
     }
+    stream->mark_dirty();
   }
 }
 

@@ -241,6 +241,7 @@ class Loop {
   using StreamList = base::List<Stream, StreamTag>;
   using TaskList = base::List<Task, TaskTag>;
 
+  void abandon_each(StreamList& list) noexcept;
   void release_stream(Stream& stream) noexcept;
   void run_tasks();
   void run_messages();

@@ -88,7 +88,7 @@ class AresResolver final : public Resolver {
     int fd;
     std::unique_ptr<FdWatch> watch;
     // May destroy this; nothing of it is used afterwards.
-    void on_ready(unsigned events) { resolver->process(fd, events); }
+    void on_ready(unsigned events) const { resolver->process(fd, events); }
   };
   struct Query {
     std::string host;

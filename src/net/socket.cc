@@ -15,7 +15,6 @@ namespace kvferry::net {
 namespace {
 
 using base::Error;
-using base::ErrorCode;
 
 constexpr int kKeepaliveIdleSeconds = 30;
 constexpr int kKeepaliveIntervalSeconds = 10;
@@ -28,6 +27,9 @@ bool set_option(int fd, int level, int name, int value) noexcept {
 /// Whether somebody listens on the Unix socket at `address`.
 bool is_listened_on(const Address& address) noexcept {
   const Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!probe.is_set()) {
+    return true;  // Nobody can tell, and a living listener must not lose its file.
+  }
   // EAGAIN says that the queue of a living listener is full.
   return ::connect(probe.get(), address.get(), address.size()) == 0 || errno == EAGAIN ||
          errno == EINPROGRESS;

@@ -277,13 +277,8 @@ void UringEngine::flush_closed(Stream& stream) noexcept {
       // It makes no completion, so the loop must not go to sleep before it has been settled.
       stream.mark_dirty();
     }
-    if (!stream.is_abandoned_) {
-      stream.is_abandoned_ = true;
-      for (const Tag tag : {kReceive, kSend, kConnect}) {
-        if (is_doing(stream, tag) && !(tag == kSend && stream.is_quiet_)) {
-          cancel(stream, tag);
-        }
-      }
+    if (!std::exchange(stream.is_abandoned_, true)) {
+      cancel_all(stream);
     }
     return;
   }
@@ -303,6 +298,14 @@ void UringEngine::abandon(Stream&) noexcept {}
 void UringEngine::begin(Stream& stream, Tag tag, io_uring_sqe* entry) noexcept {
   io_uring_sqe_set_data64(entry, user_data(&stream, tag));
   stream.ops_ |= op_bit(tag);
+}
+
+void UringEngine::cancel_all(Stream& stream) noexcept {
+  for (const Tag tag : {kReceive, kSend, kConnect}) {
+    if (is_doing(stream, tag) && !(tag == kSend && stream.is_quiet_)) {
+      cancel(stream, tag);
+    }
+  }
 }
 
 void UringEngine::cancel(Stream& stream, Tag tag) noexcept {

@@ -85,6 +85,7 @@ class UringEngine final : public Loop {
     return (stream.ops_ & op_bit(tag)) != 0;
   }
   void begin(Stream& stream, Tag tag, io_uring_sqe* entry) noexcept;
+  void cancel_all(Stream& stream) noexcept;
   void cancel(Stream& stream, Tag tag) noexcept;
   void arm_receive(Stream& stream) noexcept;
   void arm_connect(Stream& stream) noexcept;

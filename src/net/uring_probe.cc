@@ -12,7 +12,6 @@
 namespace kvferry::net {
 namespace {
 
-using base::Error;
 using base::Result;
 
 constexpr unsigned kProbeEntries = 8;
@@ -51,12 +50,12 @@ class Probe {
   Completion wait() noexcept;
   Completion send_quietly(const char* bytes, std::size_t size) noexcept;
 
+  // The kernel reads the buffer ring; it has to be aligned like a page.
+  alignas(4096) std::array<char, 4096> buffer_ring_{};
   io_uring ring_{};
   bool is_set_up_ = false;
   Fd near_;
   Fd far_;
-  // The kernel reads the buffer ring; it has to be aligned like a page.
-  alignas(4096) std::array<char, 4096> buffer_ring_{};
   std::array<char, kProbeBuffers * kProbeBufferBytes> buffers_{};
 };
 

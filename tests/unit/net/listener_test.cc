@@ -246,6 +246,23 @@ class FileLimit {
   rlimit before_{};
 };
 
+// Whether somebody listens cannot be tried without a descriptor.
+TEST_P(ListenerTest, ALivingUnixSocketKeepsItsFileAtTheEndOfDescriptors) {
+  const std::string path = dir_.file("socket");
+  const Address address = Address::from_path(path).value();
+  auto first = listen(address, acceptor_);
+  {
+    Fd lowest(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const FileLimit limit(static_cast<rlim_t>(lowest.get()) + 1);
+    lowest.reset();
+    // There is one for the new socket alone.
+    const auto second = open_listening_socket(address, {});
+    ASSERT_FALSE(second.has_value());
+    EXPECT_NE(second.error().text().find("in use"), std::string::npos) << second.error().text();
+  }
+  expect_echo(address);
+}
+
 TEST_P(ListenerTest, SurvivesTheEndOfDescriptors) {
   // The client is a plain socket, made before descriptors run out; its connection waits in the
   // kernel.
