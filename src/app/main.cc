@@ -11,6 +11,7 @@
 #include "app/cli_config.h"
 #include "app/cli_explain.h"
 #include "app/command_line.h"
+#include "app/memcached_mode.h"
 #include "app/server.h"
 
 namespace {
@@ -26,12 +27,23 @@ std::optional<int> run_word(std::string_view word, const std::vector<std::string
   if (word == "explain") {
     return kvferry::app::run_explain(arguments);
   }
+  if (word == "memcached") {
+    return kvferry::app::run_memcached(arguments);
+  }
   return std::nullopt;
+}
+
+/// Called through a link of that name, the program takes memcached's place.
+bool is_called_memcached(std::string_view path) {
+  return path.substr(path.find_last_of('/') + 1) == "memcached";
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 0 && is_called_memcached(argv[0])) {
+    return kvferry::app::run_memcached(std::vector<std::string>(argv + 1, argv + argc));
+  }
   if (argc > 1) {
     if (const auto status = run_word(argv[1], std::vector<std::string>(argv + 2, argv + argc))) {
       return *status;

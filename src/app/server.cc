@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "app/memcached_mode.h"
 #include "app/metrics.h"
 #include "app/stats_text.h"
 #include "app/version.h"
@@ -126,6 +127,9 @@ base::Result<void> Server::start() {
 }
 
 base::Result<config::Model> Server::load() {
+  if (options_.memcached) {
+    return memcached_model(*options_.memcached);
+  }
   if (options_.config_paths.empty()) {
     return default_model();
   }
@@ -172,9 +176,23 @@ base::Result<void> Server::open_basics(const config::Model& model) {
   budget_ = std::make_unique<base::MemoryBudget>(process.memory_limit_bytes);
   const std::size_t descriptors = raise_descriptor_limit();
   const std::size_t reserve = std::min(kReservedDescriptors, descriptors / 4);
-  process_limit_ = std::make_unique<front::ClientLimit>(descriptors - reserve);
-  store_ = std::make_unique<store::Store>(store::StoreConfig{
-      .limit_bytes = process.store.memory_bytes, .item_bytes_max = process.store.item_bytes_max});
+  std::size_t clients_max = descriptors - reserve;
+  store::StoreConfig store{.limit_bytes = process.store.memory_bytes,
+                           .item_bytes_max = process.store.item_bytes_max};
+  if (options_.memcached) {
+    clients_max = std::min<std::size_t>(clients_max, options_.memcached->clients_max);
+    store.is_evicting = options_.memcached->is_evicting;
+    store.has_cas = options_.memcached->has_cas;
+    if (!options_.memcached->auth_file.empty()) {
+      auto credentials = read_credentials(options_.memcached->auth_file);
+      if (!credentials) {
+        return std::move(credentials).error();
+      }
+      credentials_ = std::move(credentials).value();
+    }
+  }
+  process_limit_ = std::make_unique<front::ClientLimit>(clients_max);
+  store_ = std::make_unique<store::Store>(store);
   // Control handles little: the plain engine keeps its descriptors out of the ring's accounts.
   auto loop = net::Loop::open(net::LoopOptions{.io = net::Io::Epoll}, *budget_);
   if (!loop) {
@@ -319,6 +337,9 @@ void Server::publish() {
     plan->pools.push_back(keeper->snapshot());
   }
   plan->listeners = listens_->plans();
+  if (options_.memcached) {
+    adjust_listeners(*options_.memcached, credentials_, plan->listeners);
+  }
   // Ready is said once all workers serve the new plan.
   auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
   const std::uint64_t version = config_version_;

@@ -15,6 +15,7 @@
 #include "admin/admin_server.h"
 #include "app/config_watch.h"
 #include "app/listen_keeper.h"
+#include "app/memcached_options.h"
 #include "app/pool_keeper.h"
 #include "app/stats_registry.h"
 #include "app/worker.h"
@@ -38,6 +39,10 @@ struct ServerOptions {
   std::optional<std::string> log_file;
   std::optional<base::LogLevel> log_level;
   std::string pid_file;
+  std::optional<MemcachedOptions> memcached;  // Serve as its command line says; no files.
+  std::vector<std::string> lua_files;         // Of the Lua proxy; none: no proxy.
+  std::optional<std::string> proxy_arg;       // What scripts find in mcp.start_arg.
+  bool has_test_hooks = false;                // KVFERRY_TEST_HOOKS=1.
   std::string idle_flags;  // Those of other programs that were given and do nothing: "-s -i".
 };
 
@@ -92,6 +97,7 @@ class Server final : private WorkerHost {
   std::unique_ptr<base::MemoryBudget> budget_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<front::ClientLimit> process_limit_;
+  std::shared_ptr<const front::Credentials> credentials_;  // Null: clients need none.
   StatsRegistry registry_;
   std::unique_ptr<net::Loop> loop_;
   std::unique_ptr<net::Resolver> resolver_;

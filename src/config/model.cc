@@ -24,9 +24,11 @@ std::string Endpoint::to_string() const {
 }
 
 bool operator==(const ListenerOptions& left, const ListenerOptions& right) {
-  return std::tie(left.endpoint, left.backlog, left.max_clients, left.is_admin, left.reuse_port) ==
-         std::tie(right.endpoint, right.backlog, right.max_clients, right.is_admin,
-                  right.reuse_port);
+  const auto members = [](const ListenerOptions& one) {
+    return std::tie(one.endpoint, one.backlog, one.max_clients, one.is_admin, one.reuse_port,
+                    one.tag);
+  };
+  return members(left) == members(right);
 }
 
 bool operator==(const PoolConfig& left, const PoolConfig& right) {

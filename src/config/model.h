@@ -57,6 +57,7 @@ struct ListenerOptions {
   std::uint32_t max_clients = 0;  // 0: no limit.
   bool is_admin = false;          // Administration commands are allowed here.
   bool reuse_port = false;        // False: starting fails when someone else listens.
+  std::string tag{};              // Lua routes may be for listeners of one name only.
   Position where;
 
   /// Leaves `where` out.

@@ -15,6 +15,7 @@
 #include "base/intrusive_list.h"
 #include "base/slab_pool.h"
 #include "call/call.h"
+#include "front/credentials.h"
 #include "front/service_stats.h"
 #include "net/loop.h"
 #include "protocol/memcache/request_parser.h"
@@ -79,6 +80,8 @@ struct ServiceOptions {
   base::Millis body_timeout{30000};
   /// A client without a request for so long is closed; 0: never.
   base::Seconds idle_timeout{0};
+  /// Clients say who they are before anything else (ASCII authentication of memcached); null: no.
+  std::shared_ptr<const Credentials> credentials{};
 };
 
 /// What a worker lends its services; all of it outlives them.

@@ -33,8 +33,8 @@ class CommandLatencies {
     std::atomic<base::Histogram*>& place = histograms_[static_cast<std::size_t>(command)];
     base::Histogram* histogram = place.load(std::memory_order_relaxed);
     if (histogram == nullptr) [[unlikely]] {
-      histogram =
-          new base::Histogram;  // NOLINT(cppcoreguidelines-owning-memory): see the destructor
+      // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): see the destructor
+      histogram = new base::Histogram;
       place.store(histogram, std::memory_order_release);
     }
     histogram->record(latency);
@@ -56,6 +56,8 @@ struct ServiceStats {
   base::Counter bodies_stalled;        // Streamed values given up because the rest did not come.
   base::Counter bytes_received;
   base::Counter bytes_sent;
+  base::Counter authentications;
+  base::Counter authentications_failed;
   base::Counter parse_errors;
   base::Counter memory_refusals;  // Requests refused because the memory limit was reached.
   base::Counter inflight;         // Gauge.

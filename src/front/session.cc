@@ -15,6 +15,7 @@ Session::Session(Service& service, net::StreamPtr stream, std::uint64_t lane, bo
       lane_(lane),
       last_active_(service.context_.loop.now()),
       is_counted_(is_counted) {
+  is_locked_ = service.options_.credentials != nullptr;
   stream_->set_handler(*this);
   stream_->set_drain_notice(kOutputWindowBytes);
 }

@@ -86,6 +86,7 @@ class Session final : public net::StreamHandler,
   void set_verbosity(const memcache::Request& request);
   void answer_with(std::string_view line, memcache::ReplyCode code);
   bool is_sound(const memcache::Request& request);
+  void authenticate(const memcache::Request& request);
   void refuse_memory(const memcache::Request& request);
 
   call::Flow on_front_reply(call::Call& call, const call::ReplyPart& part);
@@ -139,6 +140,7 @@ class Session final : public net::StreamHandler,
   bool is_parsing_ = false;   // Within consume(): this may not be released now.
   bool is_spilling_ = false;  // Others wait behind this client: take more than its windows.
   bool has_ended_ = false;    // The client will send no more.
+  bool is_locked_ = false;    // It has not said who it is, and has to.
   bool is_draining_ = false;
   bool is_counted_;  // By the limits of clients; a rejected one is not.
 };

@@ -77,6 +77,26 @@ void Session::answer_locally(const memcache::Request& request) {
   }
 }
 
+/// The first request must be a set (of any key) whose value is "user password".
+void Session::authenticate(const memcache::Request& request) {
+  if (request.command != Command::Set || !request.has_complete_value ||
+      request.value.size() > kAuthenticationBytesMax) {
+    answer_with("CLIENT_ERROR unauthenticated\r\n", ReplyCode::ClientError);
+    phase_ = Phase::Ending;
+    return;
+  }
+  // A listener may have lost its credentials since; then everybody may.
+  const auto& credentials = service_.options_.credentials;
+  is_locked_ = credentials != nullptr && !credentials->allow(request.value);
+  service_.stats_->authentications.add(1);
+  if (is_locked_) {
+    service_.stats_->authentications_failed.add(1);
+    answer_with("CLIENT_ERROR authentication failure\r\n", ReplyCode::ClientError);
+  } else {
+    answer_with("STORED\r\n", ReplyCode::Stored);
+  }
+}
+
 void Session::answer_stats(std::string_view words) {
   std::string reply;
   if (!service_.context_.commands.stats(words, reply)) {

@@ -200,6 +200,10 @@ Call& Session::make_call(const memcache::Request& request) {
 }
 
 bool Session::dispatch(const memcache::Request& request) {
+  if (is_locked_) [[unlikely]] {
+    authenticate(request);
+    return true;
+  }
   if (!request.has_complete_value) [[unlikely]] {
     return dispatch_streamed(request);
   }

@@ -1,0 +1,52 @@
+#include "app/memcached_help.h"
+
+namespace kvferry::app {
+
+std::string_view memcached_help() noexcept {
+  // One option a line, with its long form: scripts look for names in it.
+  return R"(kvferry in place of memcached 1.6
+
+-p, --port=<num>          TCP port (default: 11211; 0: no TCP)
+-U, --udp-port=<num>      0 only: UDP is not served
+-s, --unix-socket=<file>  Unix socket to listen on, instead of TCP
+-a, --unix-mask=<mode>    access mode of the Unix socket, octal (default: 700)
+-l, --listen=<addr>       where to listen: [tag_NAME_:]host[:port], several with commas or by
+                          repeating the option (default: every interface)
+-A, --enable-shutdown     allow the command "shutdown"
+-d, --daemon              run in the background
+-u, --user=<user>         become this user (when started by root)
+-m, --memory-limit=<num>  memory of the store in megabytes (default: 64)
+-M, --disable-evictions   refuse new items when memory is full
+-c, --conn-limit=<num>    connections at a time (default: 1024)
+-v, --verbose             log more; -vv and -vvv still more
+-h, --help                print this
+-i, --license             print the license
+-V, --version             print the version
+-P, --pidfile=<file>      write the process id to this file
+-t, --threads=<num>       worker threads (default: 4)
+-R, --max-reqs-per-event=<num>  commands of one connection in a turn (default: 20)
+-C, --disable-cas         no CAS uniques
+-b, --listen-backlog=<num>  length of the queue of new connections (default: 1024)
+-B, --protocol=<name>     auto or ascii
+-I, --max-item-size=<num> largest item, with k or m (default: 1m, from 1k to 1024m)
+-F, --disable-flush-all   refuse "flush_all"
+-X, --disable-dumping     refuse "stats cachedump" and "lru_crawler metadump"
+-W, --disable-watch       refuse "watch"
+-Y, --auth-file=<file>    clients say who they are; lines of user:password
+-D <char>                 delimiter of key prefixes (default ":"); turns "stats detail" on
+-o, --extended            options with commas between them:
+   - proxy_config:        Lua files of the proxy, with colons between them
+   - proxy_arg:           text that the Lua files find in mcp.start_arg
+   - proxy_uring:         ask for io_uring
+   - proxy_memprofile:    print once a second what Lua allocates
+   - idle_timeout:        seconds after which an idle connection is closed (default: 0, never)
+   - ext_path:            file of the flash tier: accepted, values stay in memory
+
+Without effect, as kvferry needs no such tuning: -k -L -r -f -n -e -N and, of -o, the names that begin
+with hash, lru_, slab_, hot_, warm_, ext_, and maxconns_fast, track_sizes, modern and the like; each
+may have no_ in front. The log names those that were given.
+Not served yet, and therefore refused: -Z and ssl_*, -S, -B binary.
+)";
+}
+
+}  // namespace kvferry::app
