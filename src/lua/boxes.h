@@ -17,24 +17,33 @@ inline constexpr const char* kReplyType = "mcp.response";
 
 struct RequestBox {
   route::RouteRequest* request = nullptr;  // Null: its client request is over.
-  bool is_owned = false;                   // Made by mcp.request(): destroyed with the box.
+  bool is_owned = false;                   // Made by mcp.request(): lies behind the box.
 };
 struct ReplyBox {
   route::RouteReply* reply = nullptr;
   const route::RouteRequest* request =
-      nullptr;  // What it answers, for match_res and logs; may be null.
-  bool is_owned = false;
+      nullptr;            // What it answers, for match_res and logs; may be null.
+  bool is_owned = false;  // Lies behind the box.
 };
 
 /// Pushes a box around `request`; the caller cuts it off in time through what is returned.
 RequestBox* push_request(lua_State* lua, route::RouteRequest& request);
 ReplyBox* push_reply(lua_State* lua, route::RouteReply& reply, const route::RouteRequest* request);
+/// Pushes a new reply that the box owns: it lives as long as scripts refer to it.
+route::RouteReply& push_owned_reply(lua_State* lua, const route::RouteRequest* request);
 /// Argument `index`, which must be a live request or reply; raises otherwise.
 route::RouteRequest& check_request(lua_State* lua, int index);
 route::RouteReply& check_reply(lua_State* lua, int index);
 /// Null when it is no live one; raises nothing.
 route::RouteRequest* request_at(lua_State* lua, int index);
 route::RouteReply* reply_at(lua_State* lua, int index);
+
+/// Bytes that may begin a meta flag where scripts name one.
+inline bool is_flag_letter(char byte) {
+  return byte >= 'A' && byte <= 'z';
+}
+/// Argument `index`, which must be one such byte; raises otherwise.
+char check_flag_letter(lua_State* lua, int index);
 
 /// Adds the types and mcp.request to the table at the top of the stack.
 void define_request(lua_State* lua);

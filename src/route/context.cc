@@ -211,10 +211,28 @@ void Context::arm(std::optional<base::Micros> timeout) {
 }
 
 void Context::finish_wait(bool has_timed_out) {
+  cancel_wait();
+  host_.on_wait_over(has_timed_out);
+}
+
+void Context::cancel_wait() {
   wait_.kind = Wait::Kind::None;
   timer_.cancel();
   next_turn_.cancel();
-  host_.on_wait_over(has_timed_out);
+}
+
+void Context::reopen(std::uint32_t handle) {
+  Handle& entry = *handles_[handle];
+  KVF_CHECK(entry.state == State::Complete);
+  make_idle(entry);
+}
+
+void Context::make_idle(Handle& handle) {
+  handle.state = State::Idle;
+  handle.request = nullptr;
+  handle.is_waited = false;
+  handle.result_class = ResultClass::None;
+  handle.reply.reset();
 }
 
 void Context::on_timer() {
@@ -279,14 +297,9 @@ bool Context::end() {
 void Context::reset() {
   KVF_CHECK(has_ended_ && inflight_ == 0);
   for (const auto& handle : handles_) {
-    if (handle->state == State::Idle) {
-      continue;
+    if (handle->state != State::Idle) {
+      make_idle(*handle);
     }
-    handle->state = State::Idle;
-    handle->request = nullptr;
-    handle->is_waited = false;
-    handle->result_class = ResultClass::None;
-    handle->reply.reset();
   }
   wait_ = Wait{};
   ++serial_;

@@ -78,6 +78,11 @@ class Context final : public call::ReplySink {
   bool wait_until(std::uint32_t count, WaitMode mode, std::optional<base::Micros> timeout);
   void sleep(base::Micros duration);
 
+  /// Gives the wait up; what is in flight stays so.
+  void cancel_wait();
+  /// Makes a handle that is complete idle again, so that it can be sent once more.
+  void reopen(std::uint32_t handle);
+
   bool is_waiting() const { return wait_.kind != Wait::Kind::None; }
   std::uint32_t done() const { return wait_.done; }
 
@@ -130,6 +135,7 @@ class Context final : public call::ReplySink {
     std::uint32_t done = 0;
   };
 
+  static void make_idle(Handle& handle);
   void send_queued();
   void send(std::uint32_t index);
   void complete(std::uint32_t index);

@@ -1,0 +1,109 @@
+// Generator: a function generator of a script: makes slots, each of which serves one request at a
+// time.
+//
+//   Open --ready()--> Ready --last release()--> Closed
+//
+// Lifetime:  lives in a userdata (kGeneratorType); while it is acquired or has requests in flight,
+// the
+//            state's registry keeps that userdata.
+// Threads:   one worker.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "lua/hookable.h"
+#include "lua/stack.h"
+
+namespace kvferry::lua {
+
+class ScriptSlot;
+class WorkerState;
+
+inline constexpr const char* kGeneratorType = "mcp.funcgen";
+inline constexpr std::size_t kGeneratorNameBytesMax = 80;
+/// Request and response objects that one slot may make.
+inline constexpr std::uint32_t kSlotObjectsMax = 255;
+
+/// When free slots are given up. The numbers of memcached's proxy.
+struct SlotShrink {
+  std::int32_t pressure_max = 5000;
+  std::int32_t pressure_drop = 200;
+  base::Seconds wait{60};
+};
+
+class Generator final : public Hookable {
+ public:
+  using Target = std::variant<call::Target*, Generator*>;
+
+  explicit Generator(WorkerState& state);
+  ~Generator() override;
+
+  // Configuration.
+
+  /// Returns the handle. The userdata of `target` is kept alive by the caller (anchor table).
+  std::uint32_t add_handle(Target target);
+  /// Closes configuration; the first slot is built by the caller (build_slot), which may raise.
+  void set_ready(std::string_view name, std::uint32_t objects_max);
+  bool is_ready() const { return is_ready_; }
+  bool is_closed() const { return is_closed_; }
+
+  // Hookable
+  void run(call::Call& call, const memcache::Request& request) override;
+  void acquire() override;
+  void release() override;
+
+  /// Makes the first slot; false with a Lua error value on top of `lua`'s stack.
+  bool build_first(lua_State* lua);
+  /// A slot of ours has ended its request.
+  void on_slot_free(ScriptSlot& slot);
+
+  WorkerState& state() { return state_; }
+  const std::string& name() const { return name_; }
+  std::uint32_t objects_max() const { return objects_max_; }
+  const std::vector<Target>& handles() const { return handles_; }
+
+  /// Pushes the table that holds what this keeps alive in Lua: "f", "a", targets, contexts; nil
+  /// when the userdata is being collected.
+  void push_anchors(lua_State* lua) const;
+
+ private:
+  /// Null with a Lua error value on top of `lua`'s stack.
+  std::unique_ptr<ScriptSlot> build_slot(lua_State* lua);
+  void add_free(std::unique_ptr<ScriptSlot> slot);
+  ScriptSlot* take_slot();
+  bool wants_to_shrink();
+  void close();
+  void drop_slots();
+  void pin();
+  void unpin_if_unused();
+
+  WorkerState& state_;
+  std::string name_ = "anonymous";
+  std::vector<Target> handles_;
+  std::vector<std::unique_ptr<ScriptSlot>> slots_;  // All that are not a parent's own.
+  std::vector<ScriptSlot*> free_;
+  std::uint32_t objects_max_ = 0;
+  std::uint32_t acquired_ = 0;
+  std::uint32_t active_ = 0;
+  std::int32_t pressure_ = 0;
+  base::SteadyTime shrink_at_{};
+  bool is_ready_ = false;
+  bool is_counted_ = false;
+  bool is_closed_ = false;
+};
+
+/// Pushes a new generator; returns it.
+Generator& push_generator(lua_State* lua, WorkerState& state);
+/// Argument `index`, which must be a generator; raises otherwise.
+Generator& check_generator(lua_State* lua, int index);
+/// Null when it is none.
+Generator* generator_at(lua_State* lua, int index);
+/// Adds mcp.funcgen_new and the type to the table at the top of the stack.
+void define_generator(lua_State* lua);
+
+}  // namespace kvferry::lua

@@ -1,0 +1,151 @@
+#include <new>
+
+#include "lua/box_type.h"
+#include "lua/boxes.h"
+
+namespace kvferry::lua {
+namespace {
+
+using route::RouteReply;
+using route::RouteRequest;
+
+// As with requests, only what must be destroyed has a finalizer.
+constexpr BoxType kShownReply{.name = kReplyType, .registry_name = kReplyType};
+constexpr BoxType kOwnedReply{.name = kReplyType, .registry_name = "mcp.response (owned)"};
+
+struct OwnedReply {
+  ReplyBox box;
+  RouteReply reply;
+};
+static_assert(alignof(OwnedReply) <= alignof(lua_Integer), "what Lua aligns userdata to");
+
+ReplyBox* reply_box_at(lua_State* lua, int index) {
+  return static_cast<ReplyBox*>(box_at(lua, index, kShownReply, kOwnedReply));
+}
+
+int destroy(lua_State* lua) {
+  auto* const owned = static_cast<OwnedReply*>(box_at(lua, 1, kOwnedReply));
+  // Scripts can call this too, and go on using the object.
+  if (owned != nullptr && owned->box.reply != nullptr) {
+    owned->box.reply = nullptr;
+    owned->reply.~RouteReply();
+  }
+  return 0;
+}
+
+int ok(lua_State* lua) {
+  lua_pushboolean(lua, check_reply(lua, 1).is_ok());
+  return 1;
+}
+
+int hit(lua_State* lua) {
+  lua_pushboolean(lua, check_reply(lua, 1).is_hit());
+  return 1;
+}
+
+int code(lua_State* lua) {
+  lua_pushinteger(lua, static_cast<lua_Integer>(check_reply(lua, 1).code()));
+  return 1;
+}
+
+int value_length(lua_State* lua) {
+  lua_pushinteger(lua, static_cast<lua_Integer>(check_reply(lua, 1).value_bytes()));
+  return 1;
+}
+
+int push_text_or_nil(lua_State* lua, std::string_view text) {
+  if (text.empty()) {
+    lua_pushnil(lua);
+  } else {
+    push_text(lua, text);
+  }
+  return 1;
+}
+
+int line(lua_State* lua) {
+  return push_text_or_nil(lua, check_reply(lua, 1).meta_line());
+}
+
+int raw_string(lua_State* lua) {
+  return push_text_or_nil(lua, check_reply(lua, 1).bytes());
+}
+
+int flag_blank(lua_State* lua) {
+  RouteReply& reply = check_reply(lua, 1);
+  lua_pushboolean(lua, reply.blank_flag(check_flag_letter(lua, 2)));
+  return 1;
+}
+
+int elapsed(lua_State* lua) {
+  lua_pushinteger(lua, check_reply(lua, 1).elapsed.count());
+  return 1;
+}
+
+/// Also when the request is over: a variable may be closed late, and then there is nothing to free.
+int close(lua_State* lua) {
+  ReplyBox* const box = reply_box_at(lua, 1);
+  if (box == nullptr) {
+    return luaL_typeerror(lua, 1, kReplyType);
+  }
+  if (box->reply != nullptr) {
+    box->reply->close();
+  }
+  return 0;
+}
+
+constexpr luaL_Reg kMethods[] = {
+    {"ok", ok},           {"hit", hit},
+    {"code", code},       {"vlen", value_length},
+    {"line", line},       {"flag_blank", flag_blank},
+    {"elapsed", elapsed}, {"raw_string", raw_string},
+    {"close", close},     {nullptr, nullptr},
+};
+constexpr luaL_Reg kShownMetamethods[] = {
+    {"__close", close},
+    {nullptr, nullptr},
+};
+constexpr luaL_Reg kOwnedMetamethods[] = {
+    {"__close", close},
+    {"__gc", destroy},
+    {nullptr, nullptr},
+};
+
+}  // namespace
+
+ReplyBox* push_reply(lua_State* lua, RouteReply& reply, const RouteRequest* request) {
+  auto* const box = new (lua_newuserdatauv(lua, sizeof(ReplyBox), 0)) ReplyBox;
+  box->reply = &reply;
+  box->request = request;
+  set_box_type(lua, kShownReply);
+  return box;
+}
+
+RouteReply& push_owned_reply(lua_State* lua, const RouteRequest* request) {
+  auto* const owned = new (lua_newuserdatauv(lua, sizeof(OwnedReply), 0)) OwnedReply;
+  owned->box = ReplyBox{.reply = &owned->reply, .request = request, .is_owned = true};
+  set_box_type(lua, kOwnedReply);
+  return owned->reply;
+}
+
+RouteReply& check_reply(lua_State* lua, int index) {
+  const ReplyBox* const box = reply_box_at(lua, index);
+  if (box == nullptr) {
+    luaL_typeerror(lua, index, kReplyType);
+  }
+  if (box->reply == nullptr) {
+    raise(lua, "response: its request is over, it cannot be used any more");
+  }
+  return *box->reply;
+}
+
+RouteReply* reply_at(lua_State* lua, int index) {
+  const ReplyBox* const box = reply_box_at(lua, index);
+  return box == nullptr ? nullptr : box->reply;
+}
+
+void define_reply(lua_State* lua) {
+  define_box_type(lua, kShownReply, kMethods, kShownMetamethods);
+  define_box_type(lua, kOwnedReply, kMethods, kOwnedMetamethods);
+}
+
+}  // namespace kvferry::lua

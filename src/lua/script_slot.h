@@ -1,0 +1,118 @@
+// ScriptSlot: runs one request at a time through a route function of a script.
+//
+//   Free --run()--> Running --wait--> Waiting --on_wait_over--> Running --return--> Answered
+//    ^                                                                                 |
+//    +------------------- last sub-request answered, own sub-functions free -----------+
+//
+// It owns a coroutine and one context. A handle whose target is a generator has a slot of its own
+// in here: sub-functions are built with their parent and belong to it for good.
+//
+// Lifetime:  owned by its generator or by its parent slot.
+// Threads:   one worker.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "call/call.h"
+#include "lua/boxes.h"
+#include "lua/stack.h"
+#include "route/context.h"
+
+namespace kvferry::lua {
+
+class Generator;
+class WorkerState;
+
+class ScriptSlot final : public call::Target, private route::ContextHost {
+ public:
+  /// `children` holds a slot for each handle whose target is a generator.
+  ScriptSlot(Generator& generator, std::vector<std::unique_ptr<ScriptSlot>> children);
+  ~ScriptSlot() override;
+
+  /// Builds the Lua side by running the generator function. False: a Lua error value is on top of
+  /// `lua`'s stack.
+  bool build(lua_State* lua);
+
+  /// Runs a request. As a target it serves its parent's handle.
+  void send(call::Call& call, const memcache::Request& request) override;
+
+  // For bindings.
+
+  route::Context& context() { return context_; }
+  lua_State* thread() const { return thread_; }
+  Generator& generator() { return generator_; }
+  WorkerState& state() { return state_; }
+  bool is_sub_function() const { return parent_ != nullptr; }
+  /// Whether a request is being served.
+  bool is_running_on(const lua_State* lua) const { return call_ != nullptr && lua == thread_; }
+  /// Pushes what came back on `handle`: a response, a script's text, or nil.
+  void push_result(lua_State* lua, std::uint32_t handle);
+  /// Sets the function at the top of the stack as callback of `handle`, and pops it.
+  void set_callback(lua_State* lua, std::uint32_t handle);
+  /// Pushes a new, empty object; false when there are too many.
+  bool push_new_request(lua_State* lua);
+  bool push_new_reply(lua_State* lua);
+
+  /// What a coroutine that is about to yield waits for, which decides what it gets.
+  enum class Waiting : std::uint8_t { None, Handle, Count, Sleep, Local };
+  void set_waiting(Waiting waiting, std::uint32_t handle) {
+    waiting_ = waiting;
+    waiting_handle_ = handle;
+  }
+  /// The handle of mcp.internal.
+  std::uint32_t local_handle() const { return context_.handle_count() - 1; }
+  /// Pushes the answer of mcp.internal as an object of its own, and frees the handle for the next.
+  void push_local_result(lua_State* lua);
+
+ private:
+  // route::ContextHost
+  route::Verdict on_arrival(std::uint32_t handle, route::ResultClass natural) override;
+  void on_wait_over(bool has_timed_out) override;
+  void on_settled() override;
+
+  static int build_protected(lua_State* lua);
+  void make_context(lua_State* lua);
+  void prepare_thread();
+  void resume(int arguments);
+  void fail(int status);
+  void finish(int results);
+  void answer_with(route::RouteReply& reply);
+  void answer(std::string_view bytes, memcache::ReplyCode code, call::ReplyOrigin origin);
+  void end();
+  void settle_if_done();
+  void cut_boxes();
+  void push_context(lua_State* lua) const;
+  void push_request_box(lua_State* lua);
+  bool push_callback(lua_State* lua, std::uint32_t handle);
+
+  WorkerState& state_;
+  Generator& generator_;
+  ScriptSlot* parent_ = nullptr;
+  std::vector<std::unique_ptr<ScriptSlot>> children_;  // By handle; null where it is no generator.
+  route::Context context_;
+  route::RouteRequest own_request_;
+  route::RouteRequest* request_ = nullptr;
+  call::Call* call_ = nullptr;  // Until it is answered.
+  lua_State* thread_ = nullptr;
+  RequestBox* request_box_ = nullptr;
+  std::vector<ReplyBox*> reply_boxes_;  // By handle; those that scripts have been given.
+  std::vector<bool> has_callback_;
+  std::vector<std::unique_ptr<route::RouteRequest>> made_requests_;
+  std::vector<std::unique_ptr<route::RouteReply>> made_replies_;
+  std::vector<RequestBox*> made_request_boxes_;
+  std::vector<ReplyBox*> made_reply_boxes_;
+  std::uint32_t busy_children_ = 0;
+  std::uint32_t waiting_handle_ = 0;
+  Waiting waiting_ = Waiting::None;
+  bool is_busy_ = false;    // From send() until everything has settled.
+  bool is_settled_ = true;  // The context has ended and nothing of it is in flight.
+};
+
+/// Adds the type of rctx.
+void define_context(lua_State* lua);
+
+}  // namespace kvferry::lua

@@ -1,0 +1,230 @@
+// WorkerState: the Lua state of one worker: runs the files, holds the hooks, lends the slots what
+// they need.
+//
+//   prepare(load) -> well: commit(), else abort()
+//
+// A load attaches its hooks aside. Only when all workers have prepared well does control let them
+// commit; otherwise everything stays as it was, globals included.
+//
+// Threads: its worker.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "call/call.h"
+#include "lua/config_value.h"
+#include "lua/constants.h"
+#include "lua/generator.h"
+#include "lua/globals.h"
+#include "lua/hooks.h"
+#include "lua/script_stats.h"
+#include "lua/vm.h"
+#include "net/loop.h"
+#include "route/route_reply.h"
+
+namespace kvferry::lua {
+
+class ScriptSlot;
+
+inline constexpr const char* kContextType = "mcp.rctx";
+inline constexpr const char* kPoolType = "mcp.pool";
+
+/// One file of the configuration, compiled.
+struct CompiledFile {
+  std::string name;
+  std::string code;
+};
+
+/// What control hands to workers for one load.
+struct ScriptLoad {
+  std::vector<CompiledFile> files;
+  ConfigValue value;     // What mcp_config_pools returned.
+  RequestLimits limits;  // This worker's share.
+  SlotShrink shrink;
+  /// Highest index of user counters plus one.
+  std::size_t user_counters = 0;
+};
+
+/// `proxy_arg`: absent, a text, or keys with values.
+struct StartArgument {
+  enum class Kind : std::uint8_t { None, Text, Table };
+  Kind kind = Kind::None;
+  std::string text;
+  struct Entry {
+    std::string key;
+    std::string value;
+    bool has_value = false;
+  };
+  std::vector<Entry> entries;
+
+  static StartArgument parse(const std::string* given);
+  void push(lua_State* lua) const;
+};
+
+/// Hears what scripts do that others must know.
+class ScriptEvents {
+ public:
+  /// An error in a script; `text` is one line for the log stream, `traceback` for the log.
+  virtual void on_script_error(std::string_view text, std::string_view traceback) = 0;
+  /// mcp.log.
+  virtual bool wants_messages() const = 0;
+  virtual void on_message(std::string_view text) = 0;
+  /// mcp.log_req and the like, and backends that log by themselves. `line` is what follows the
+  /// time.
+  virtual bool wants_requests() const = 0;
+  virtual void on_request(std::string_view line) = 0;
+
+ protected:
+  ~ScriptEvents() = default;
+};
+
+/// Makes the worker's side of pools.
+class PoolMaker {
+ public:
+  virtual std::unique_ptr<call::Target> make_pool(const ConfigValue::Pool& pool) = 0;
+
+ protected:
+  ~PoolMaker() = default;
+};
+
+class WorkerState final : private ConfigObjects {
+ public:
+  struct Setup {
+    net::Loop& loop;
+    call::CallPool& calls;
+    call::Target& local;
+    PoolMaker& pools;
+    ScriptEvents& events;
+    ScriptStats& stats;
+    NameCounts& names;
+    StartArgument start_argument;
+    VmLimits limits;
+  };
+  explicit WorkerState(const Setup& setup);
+  ~WorkerState();
+  WorkerState(const WorkerState&) = delete;
+  WorkerState& operator=(const WorkerState&) = delete;
+
+  /// Runs the files and their mcp_config_routes. An error is what is to be printed.
+  base::Result<void> prepare(const ScriptLoad& load);
+  void commit();
+  void abort();
+  Hooks& hooks() { return hooks_; }
+  /// Publishes sizes for statistics; call about once a second.
+  void keep_house();
+
+  // For the rest of the room.
+
+  Vm& vm() { return vm_; }
+  lua_State* main() { return vm_.main(); }
+  /// The coroutine that runs now, else the main one.
+  lua_State* current() { return current_ != nullptr ? current_ : vm_.main(); }
+  net::Loop& loop() { return setup_.loop; }
+  call::CallPool& calls() { return setup_.calls; }
+  call::Target& local() { return setup_.local; }
+  ScriptStats& stats() { return setup_.stats; }
+  NameCounts& names() { return setup_.names; }
+  ScriptEvents& events() { return setup_.events; }
+  const SlotShrink& shrink() const { return shrink_; }
+  /// Where mcp.stat counts; read by control.
+  std::shared_ptr<const UserCounters> user_counters() const { return user_counters_; }
+  const UserCounters* user_counters_now() const { return user_counters_.get(); }
+  void count_for_user(std::size_t index, std::int64_t change) {
+    user_counters_->add(index, change);
+  }
+  /// The client of the request that runs now; 0 outside of requests.
+  int running_fd() const;
+
+  /// Marks the coroutine of `slot` as what runs, while it lives.
+  class Running {
+   public:
+    Running(WorkerState& state, lua_State* lua, ScriptSlot& slot)
+        : state_(state), lua_before_(state.current_), slot_before_(state.current_slot_) {
+      state.current_ = lua;
+      state.current_slot_ = &slot;
+    }
+    ~Running() {
+      state_.current_ = lua_before_;
+      state_.current_slot_ = slot_before_;
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    WorkerState& state_;
+    lua_State* lua_before_;
+    ScriptSlot* slot_before_;
+  };
+  /// The slot whose request runs now; null outside of requests.
+  ScriptSlot* running_slot() { return current_slot_; }
+
+  /// The pool, or the local cache, at `index` as a target; null when it is neither.
+  call::Target* target_at(lua_State* lua, int index);
+  static bool is_router(lua_State* lua, int index);
+  /// Stages a hook whose target is at the top of the stack, and keeps it alive.
+  void stage(lua_State* lua, StagedHook hook);
+
+  /// Remembers the userdata at the top of the stack under `object`, without keeping it alive.
+  void register_object(lua_State* lua, const void* object);
+  /// Pushes it; nil when it has been collected.
+  void push_object(lua_State* lua, const void* object);
+  /// Keeps it alive, and not any more.
+  void pin(const void* object);
+  void unpin(const void* object);
+
+  /// Takes the error value from the top of `lua`'s stack and reports it.
+  void report_error(lua_State* lua);
+  /// The same for a coroutine that has failed, with a traceback; leaves its stack as it is.
+  void report_script_error(lua_State* lua);
+  /// The reasons of mcp.log_reqsample.
+  bool wants_sample(const route::RouteReply* reply, base::Millis deadline, std::uint32_t rate,
+                    bool logs_errors);
+  /// A reply has come to a handle: backends may want it logged.
+  void on_reply(const route::RouteReply& reply, const route::RouteRequest* request, int client_fd);
+  /// Destroys `slot` once nothing of it is on the stack.
+  void bury(std::unique_ptr<ScriptSlot> slot);
+
+ private:
+  void push_pool(const ConfigValue::Pool& pool) override;
+  void push_limiter(const ConfigValue::Limiter& limiter) override;
+
+  void define_api();
+  base::Result<void> run_files(const ScriptLoad& load);
+  base::Result<void> run_routes(const ScriptLoad& load);
+  base::Result<void> call_protected(int arguments, std::string_view what);
+  bool is_sampled(std::uint32_t rate);
+  void drop_staged();
+  void empty_graveyard();
+
+  Setup setup_;
+  Vm vm_;
+  SavedGlobals globals_;
+  Hooks hooks_;
+  SlotShrink shrink_;
+  SlotShrink next_shrink_;
+  RequestLimits next_limits_;
+  std::shared_ptr<UserCounters> user_counters_;
+  std::vector<StagedHook> staged_;
+  std::vector<int> staged_refs_;
+  int objects_ref_ = LUA_NOREF;
+  lua_State* current_ = nullptr;
+  ScriptSlot* current_slot_ = nullptr;
+  std::vector<std::unique_ptr<ScriptSlot>> graveyard_;
+  net::Task burial_;
+  std::uint64_t random_state_ = 0x9e3779b97f4a7c15U;
+};
+
+/// Adds attach, stat, logs, clocks, limiters, internal and the like to the table at the top of the
+/// stack.
+void define_worker_functions(lua_State* lua, WorkerState& state);
+/// mcp.internal.
+int run_local(lua_State* lua);
+/// The fields of mcp.ratelim_tbf and mcp.ratelim_global_tbf; raises on bad ones.
+route::TokenBucketOptions read_bucket_options(lua_State* lua, int index);
+
+}  // namespace kvferry::lua
