@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "call/answerer.h"
 #include "pool/options.h"
+#include "pool/placement.h"
 
 namespace kvferry::pool {
 
@@ -43,8 +44,10 @@ struct McpBackendOptions {
 struct McpPoolOptions {
   std::vector<std::shared_ptr<const McpBackendOptions>> backends;  // In array order; may be empty.
   PlacementOptions placement;
-  std::string
-      prefix;  // Of the key under which backends are shared: other prefix, other connections.
+  /// Made from the two by publish_mcp_pool(), once for all workers.
+  std::shared_ptr<const Placement> placed;
+  /// Of the key under which backends are shared: other prefix, other connections.
+  std::string prefix;
   bool is_process_wide = false;  // One set of connections for the whole process ("iothread").
 };
 

@@ -1,0 +1,43 @@
+// McpPool: the backends of a script behind one hash, as a target for calls.
+//
+// Requests go to the backend of their key as they are, whatever they ask; a bad backend is not
+// skipped. Several keys in one request are not split: the front does that.
+//
+// Source:    docs/lua.md, "Pools".
+// Threads:   one worker; publish_mcp_pool() anywhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "call/call.h"
+#include "pool/mcp_backends.h"
+#include "pool/mcp_options.h"
+
+namespace kvferry::pool {
+
+/// Computes the placement, for all workers at once. An error when the options cannot be served.
+base::Result<std::shared_ptr<const McpPoolOptions>> publish_mcp_pool(McpPoolOptions options);
+
+class McpPool final : public call::Target {
+ public:
+  /// `options` come from publish_mcp_pool(). Connections are opened, or shared, by this.
+  McpPool(std::shared_ptr<const McpPoolOptions> options, McpBackends& backends);
+  ~McpPool() override;
+
+  /// A request whose value has not come whole is answered with the failure line: routes that a
+  /// script decides collect requests first.
+  void send(call::Call& call, const memcache::Request& request) override;
+
+  const McpPoolOptions& options() const { return *options_; }
+  const std::vector<std::shared_ptr<McpBackend>>& backends() const { return backends_; }
+
+ private:
+  std::shared_ptr<const McpPoolOptions> options_;
+  std::vector<std::shared_ptr<McpBackend>> backends_;  // In the order of the options.
+  std::uint64_t random_state_ = 1;                     // Asked for by Placement, and not used.
+};
+
+}  // namespace kvferry::pool
