@@ -321,7 +321,8 @@ Match match(const RouteRequest& request, const RouteReply& reply) {
 }
 
 int match_reply(lua_State* lua) {
-  const Match result = match(check_request(lua, 1), check_reply(lua, 2));
+  const RouteRequest& request = check_request(lua, 1);
+  const Match result = match(request, check_reply(lua, 2));
   lua_pushboolean(lua, result.is_match);
   if (result.reason == nullptr) {
     lua_pushnil(lua);

@@ -173,6 +173,27 @@ void RouteReply::keep() {
   is_own_ = true;
 }
 
+void RouteReply::copy_from(const RouteReply& other) {
+  KVF_DCHECK(this != &other);
+  elapsed = other.elapsed;
+  answerer = other.answerer;
+  own_bytes_.assign(other.bytes_);
+  bytes_ = own_bytes_;
+  is_own_ = true;
+  value_at_ = other.value_at_;
+  value_bytes_ = other.value_bytes_;
+  meta_at_ = other.meta_at_;
+  meta_bytes_ = other.meta_bytes_;
+  is_complete_ = other.is_complete_;
+  is_closed_ = other.is_closed_;
+  is_ok_ = other.is_ok_;
+  has_value_ = other.has_value_;
+  code_ = other.code_;
+  type_ = other.type_;
+  wire_code_ = other.wire_code_;
+  origin_ = other.origin_;
+}
+
 void RouteReply::reset() {
   forget_parts();
   bytes_ = {};

@@ -77,10 +77,14 @@ class RouteReply {
   /// that failed before is one as well.
   void fail();
   void keep();
+  /// Becomes another reply with a copy of its bytes.
+  void copy_from(const RouteReply& other);
   void reset();
   /// Frees the bytes now; afterwards it is no usable result.
   void close();
 
+  /// Nothing was taken, assigned or reported as failed, or not all of it yet.
+  bool is_empty() const { return !is_complete_; }
   bool is_complete() const;
   bool is_closed() const;
   call::ReplyOrigin origin() const;

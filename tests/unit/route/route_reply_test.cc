@@ -141,6 +141,33 @@ TEST(RouteReply, BorrowsAWholeReplyUntilKept) {
   EXPECT_EQ(reply.meta_line(), "t30");
 }
 
+TEST(RouteReply, BecomesACopyThatStandsAlone) {
+  std::string bytes = "VA 5 t30\r\nhello\r\n";
+  RouteReply copy;
+  {
+    RouteReply reply;
+    reply.take(whole(bytes));
+    reply.elapsed = base::Micros(7);
+    copy.copy_from(reply);
+  }
+  bytes.assign(bytes.size(), '#');
+  EXPECT_EQ(copy.bytes(), "VA 5 t30\r\nhello\r\n");
+  EXPECT_EQ(copy.value(), "hello");
+  EXPECT_EQ(copy.meta_line(), "t30");
+  EXPECT_EQ(copy.type(), AnswerType::Meta);
+  EXPECT_EQ(copy.code(), AnswerCode::Ok);
+  EXPECT_EQ(copy.natural_class(), ResultClass::Good);
+  EXPECT_EQ(copy.wire_code(), ReplyCode::MetaVa);
+  EXPECT_EQ(copy.elapsed, base::Micros(7));
+  EXPECT_TRUE(copy.blank_flag('t'));
+  RouteReply failed;
+  failed.fail();
+  copy.copy_from(failed);
+  EXPECT_EQ(copy.bytes(), "");
+  EXPECT_EQ(copy.origin(), ReplyOrigin::Failure);
+  EXPECT_FALSE(copy.has_value());
+}
+
 TEST(RouteReply, BlanksFlagsOfItsOwnCopy) {
   const std::string bytes = "VA 5 t30 Oabc kfoo\r\nhello\r\n";
   RouteReply reply;
