@@ -70,7 +70,6 @@ class AdminServer final : private net::AcceptHandler {
   std::uint64_t rejected() const noexcept { return rejected_; }
 
  private:
-  // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): it is final where it is defined
   class Connection;
   struct Route {
     std::string method;

@@ -14,8 +14,8 @@ void Broadcast::start(call::CallPool& calls, Call& parent,
                       std::string_view bytes) {
   // Released by itself after the last answer, which may come from within the loop; one more is
   // counted until it has ended.
-  auto* broadcast = new Broadcast(
-      calls, parent, backends.size() + 1);  // NOLINT(cppcoreguidelines-owning-memory): owns itself
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): owns itself
+  auto* const broadcast = new Broadcast(calls, parent, backends.size() + 1);
   for (const auto& backend : backends) {
     Call& call = calls.acquire();
     call.sink = broadcast;
@@ -26,6 +26,7 @@ void Broadcast::start(call::CallPool& calls, Call& parent,
     backend->forward(call, bytes);
   }
   broadcast->finish_if_done();
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the calls that wait hold it
 }
 
 Flow Broadcast::on_reply(Call& call, const ReplyPart& part) {

@@ -280,7 +280,7 @@ void MultiGet::pass(std::string_view bytes) {
   }
 }
 
-void MultiGet::unpause(Part& part) {
+void MultiGet::unpause(Part& part) const {
   if (part.call != nullptr && part.call->is_paused && part.items.size() <= window_bytes_ / 2) {
     part.call->is_paused = false;
     part.call->source->resume(*part.call);
@@ -451,7 +451,7 @@ void MultiGets::fill(MultiGet& multiget, Call& parent) {
 
 void MultiGets::send_part(MultiGet& multiget, std::uint16_t index, Backend& backend,
                           std::string_view prefix) {
-  MultiGet::Part& part = multiget.parts_[index];
+  const MultiGet::Part& part = multiget.parts_[index];
   Call& call = *part.call;
   Failure why;
   Link* link = backend.admit(call, why);

@@ -94,7 +94,7 @@ class MultiGet final : public call::ReplySink, public call::ReplySource {
   void finish_all();
   void give_up();
   void pass(std::string_view bytes);
-  void unpause(Part& part);
+  void unpause(Part& part) const;
   void on_resumed() { pass_on(); }
   const Part* first_failed() const;
   base::BlockPool& blocks();

@@ -58,6 +58,7 @@ void Pool::send(Call& call, const Request& request) {
 }
 
 void Pool::send_to_one(Backend& backend, Call& call, const Request& request) {
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the value lies behind the line
   std::string_view bytes(request.line.data(), request.size_bytes);
   if (must_unmute(request)) [[unlikely]] {
     bytes = unmute(request, scratch_);
@@ -78,7 +79,7 @@ void Pool::broadcast(Call& call, const Request& request) {
   Broadcast::start(context_.calls, call, backends_, bytes);
 }
 
-void Pool::refuse_all_down(Call& call) {
+void Pool::refuse_all_down(Call& call) const {
   const Failure failure{.kind = FailureKind::Down, .error = 0, .may_have_run = false};
   call::answer(call, failure_line(options(), {}, failure), ReplyCode::ServerError);
 }

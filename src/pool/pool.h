@@ -52,7 +52,7 @@ class Pool final : public call::Target {
   void send_to_one(Backend& backend, call::Call& call, const memcache::Request& request);
   void send_to_many(call::Call& call, const memcache::Request& request);
   void broadcast(call::Call& call, const memcache::Request& request);
-  void refuse_all_down(call::Call& call);
+  void refuse_all_down(call::Call& call) const;
   std::unique_ptr<Backend> take_backend(const ServerOptions& server,
                                         std::vector<std::unique_ptr<Backend>>& from);
 
