@@ -44,7 +44,7 @@ front::ServiceOptions service_options(const config::Model& model, const config::
 }  // namespace
 
 ListenSet::~ListenSet() {
-  for (Entry& entry : entries_) {
+  for (const Entry& entry : entries_) {
     for (const int socket : entry.sockets) {
       if (socket >= 0) {
         close(socket);
@@ -67,12 +67,9 @@ base::Result<ListenSet> ListenSet::open(const config::Model& model, std::size_t 
                        [&](const Entry& other) { return other.endpoint == listener.endpoint; });
       if (known != before.entries_.end()) {
         plan = before.plans_[static_cast<std::size_t>(known - before.entries_.begin())];
-      } else {
-        plan.clients = std::make_shared<front::ClientLimit>(listener.max_clients);
-        if (auto opened = made.open_one(listener, plan, workers, entry); !opened) {
-          made.entries_.push_back(std::move(entry));  // Closes what was opened of it.
-          return std::move(opened).error();
-        }
+      } else if (auto opened = made.open_one(listener, plan, workers, entry); !opened) {
+        made.entries_.push_back(std::move(entry));  // Closes what was opened of it.
+        return std::move(opened).error();
       }
       plan.pool = pool.protocol == config::PoolProtocol::Store ? std::string{} : pool.name;
       plan.service = service_options(model, pool, listener);
@@ -85,6 +82,7 @@ base::Result<ListenSet> ListenSet::open(const config::Model& model, std::size_t 
 
 base::Result<void> ListenSet::open_one(const config::ListenerOptions& options, ListenerPlan& plan,
                                        std::size_t workers, Entry& entry) {
+  plan.clients = std::make_shared<front::ClientLimit>(options.max_clients);
   auto address = address_of(options.endpoint);
   if (!address) {
     return std::move(address).error();
@@ -130,6 +128,7 @@ void ListenSet::adopt() {
 
 std::vector<int> ListenSet::take_sockets(std::size_t index) {
   std::vector<int> taken;
+  taken.reserve(entries_.size());
   for (Entry& entry : entries_) {
     taken.push_back(std::exchange(entry.sockets[index], -1));
   }

@@ -33,19 +33,24 @@ base::Result<std::unique_ptr<PoolKeeper>> PoolKeeper::make(const Context& contex
   return keeper;
 }
 
+void PoolKeeper::take_over(Server& server, const pool::ServerOptions& options,
+                           const PoolKeeper& before) {
+  for (const auto& old : before.servers_) {
+    if (is_same_server(before.options_.servers[old->index], options)) {
+      server.address = old->address;
+      server.health = old->health;
+      server.is_ejected = old->is_ejected;
+      server.ejections = old->ejections;
+    }
+  }
+}
+
 base::Result<void> PoolKeeper::fill_servers(const PoolKeeper* before) {
   for (const pool::ServerOptions& options : options_.servers) {
     auto server = std::make_unique<Server>(*this);
     server->index = servers_.size();
     if (before != nullptr) {
-      for (const auto& old : before->servers_) {
-        if (is_same_server(before->options_.servers[old->index], options)) {
-          server->address = old->address;
-          server->health = old->health;
-          server->is_ejected = old->is_ejected;
-          server->ejections = old->ejections;
-        }
-      }
+      take_over(*server, options, *before);
     }
     if (server->health == nullptr) {
       server->health = std::make_shared<pool::BackendHealth>(options_.failure_limit);

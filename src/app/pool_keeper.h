@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -78,9 +79,12 @@ class PoolKeeper {
     std::uint64_t ejections = 0;
   };
 
-  PoolKeeper(const Context& context, const pool::PoolOptions& options)
-      : context_(context), options_(options) {}
+  PoolKeeper(Context context, pool::PoolOptions options)
+      : context_(std::move(context)), options_(std::move(options)) {}
 
+  /// What a reload must not forget of a server that stays.
+  static void take_over(Server& server, const pool::ServerOptions& options,
+                        const PoolKeeper& before);
   base::Result<void> fill_servers(const PoolKeeper* before);
   base::Result<void> make_snapshot();
   void publish();

@@ -343,16 +343,17 @@ void Server::publish() {
   // Ready is said once all workers serve the new plan.
   auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
   const std::uint64_t version = config_version_;
+  const auto on_applied = [this, left, version] {
+    if (left->fetch_sub(1) == 1) {
+      loop_->post([this, version] {
+        if (std::exchange(announced_version_, version) != version) {
+          announce();
+        }
+      });
+    }
+  };
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    workers_[i]->apply(plan, listens_->take_sockets(i), [this, left, version] {
-      if (left->fetch_sub(1) == 1) {
-        loop_->post([this, version] {
-          if (std::exchange(announced_version_, version) != version) {
-            announce();
-          }
-        });
-      }
-    });
+    workers_[i]->apply(plan, listens_->take_sockets(i), on_applied);
   }
 }
 
@@ -468,7 +469,7 @@ void Server::reload() {
     return;
   }
   auto loaded = load();
-  base::Result<void> applied =
+  const base::Result<void> applied =
       loaded ? apply(std::move(loaded).value()) : base::Result<void>(loaded.error());
   if (applied) {
     ++reloads_ok_;

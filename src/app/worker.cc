@@ -92,7 +92,7 @@ void Worker::join() {
   }
 }
 
-void Worker::run(std::function<void(base::Result<void>)> on_started) {
+void Worker::run(const std::function<void(base::Result<void>)>& on_started) {
   const std::string name = "kvf-worker-" + std::to_string(setup_.index);
   pthread_setname_np(pthread_self(), name.c_str());
   auto opened = net::Loop::open(setup_.loop, *setup_.budget);
@@ -223,7 +223,7 @@ call::Target& Worker::target_of(const std::string& pool) {
   return *found->second;
 }
 
-void Worker::announce_backends(pool::Pool& pool) {
+void Worker::announce_backends(pool::Pool& pool) const {
   for (const auto& backend : pool.backends()) {
     setup_.registry->add(StatsRegistry::BackendEntry{
         .pool = pool.options().name,

@@ -100,14 +100,14 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   void on_backend_failure(const pool::PoolOptions& pool, const pool::ServerOptions& server,
                           const pool::Failure& failure) override;
 
-  void run(std::function<void(base::Result<void>)> on_started);
+  void run(const std::function<void(base::Result<void>)>& on_started);
   void take_over(const Plan& plan, const std::vector<int>& sockets);
   void take_over_pools(const Plan& plan);
   void take_over_listener(const ListenerPlan& listener, int socket);
   void sort_lingering();
   void retire_rest();
   call::Target& target_of(const std::string& pool);
-  void announce_backends(pool::Pool& pool);
+  void announce_backends(pool::Pool& pool) const;
   base::Micros pace();
   void keep_house();
   void tick_clock();
