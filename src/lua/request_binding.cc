@@ -33,14 +33,8 @@ RequestBox* request_box_at(lua_State* lua, int index) {
   return static_cast<RequestBox*>(box_at(lua, index, kShownRequest, kOwnedRequest));
 }
 
-/// The optional value of mcp.request(): a text, or what a request or a reply holds. The place of
-/// the line end behind the value of a reply is the caller's business.
-struct ValueArgument {
-  std::string_view bytes;
-  bool needs_end = false;
-};
-
-ValueArgument check_value(lua_State* lua, int index) {
+/// The optional value of mcp.request(): a text, or what a request or a reply holds.
+std::string_view check_value(lua_State* lua, int index) {
   if (lua_isnoneornil(lua, index)) {
     return {};
   }
@@ -49,12 +43,12 @@ ValueArgument check_value(lua_State* lua, int index) {
     if (!text.ends_with(kLineEnd)) {
       raise(lua, "value passed to mcp.request must end with \\r\\n");
     }
-    return {.bytes = text};
+    return text;
   }
   if (const RouteReply* reply = reply_at(lua, index)) {
-    return {.bytes = reply->value(), .needs_end = reply->has_value()};
+    return reply->value_with_end();
   }
-  return {.bytes = check_request(lua, index).value_with_end()};
+  return check_request(lua, index).value_with_end();
 }
 
 int make_request(lua_State* lua) {
@@ -65,19 +59,15 @@ int make_request(lua_State* lua) {
   if (line.size() > route::kEditedLineBytesMax) {
     return raise(lua, "request length too long");
   }
-  const ValueArgument value = check_value(lua, 2);
-  const std::size_t size = line.size() + value.bytes.size() + (value.needs_end ? 2 : 0);
+  const std::string_view value = check_value(lua, 2);
+  const std::size_t size = line.size() + value.size();
   void* const place = lua_newuserdatauv(lua, sizeof(OwnedRequest) + size, 0);
   auto* const owned = new (place) OwnedRequest;
   owned->box = RequestBox{.request = &owned->request, .is_owned = true};
   set_box_type(lua, kOwnedRequest);
   char* const bytes = static_cast<char*>(place) + sizeof(OwnedRequest);
   line.copy(bytes, line.size());
-  value.bytes.copy(bytes + line.size(), value.bytes.size());
-  if (value.needs_end) {
-    bytes[size - 2] = '\r';
-    bytes[size - 1] = '\n';
-  }
+  value.copy(bytes + line.size(), value.size());
   if (!owned->request.borrow_text({bytes, size}, line.size())) {
     return raise(lua, "failed to parse request");
   }

@@ -339,6 +339,10 @@ std::string_view RouteReply::value() const {
   return has_value_ ? bytes_.substr(value_at_, value_bytes_) : std::string_view();
 }
 
+std::string_view RouteReply::value_with_end() const {
+  return has_value_ ? bytes_.substr(value_at_, value_bytes_ + kLineEnd.size()) : std::string_view();
+}
+
 bool RouteReply::has_value() const {
   return has_value_;
 }
@@ -353,12 +357,13 @@ bool RouteReply::is_meta() const {
   return type_ == AnswerType::Meta;
 }
 
-std::size_t RouteReply::find_flag_token(char letter, std::string_view& token) const {
+std::string_view RouteReply::flags_text() const {
   // What ME says about an item are words, no flags.
-  if (!is_meta() || wire_code_ == ReplyCode::MetaMe) {
-    return std::string_view::npos;
-  }
-  memcache::TokenWalker walker(bytes_.substr(meta_at_, meta_bytes_));
+  return wire_code_ == ReplyCode::MetaMe ? std::string_view() : meta_line();
+}
+
+std::size_t RouteReply::find_flag_token(char letter, std::string_view& token) const {
+  memcache::TokenWalker walker(flags_text());
   for (token = walker.next_short(); !token.empty(); token = walker.next_short()) {
     if (token.front() == letter) {
       return static_cast<std::size_t>(token.data() - bytes_.data());

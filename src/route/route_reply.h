@@ -98,12 +98,15 @@ class RouteReply {
   std::size_t value_bytes() const;
   /// The value without its line end.
   std::string_view value() const;
+  std::string_view value_with_end() const;
   bool has_value() const;
   /// Meta: what follows the code, and the length of VA; empty when there is nothing, and for other
   /// answers.
   std::string_view meta_line() const;
   bool is_meta() const;
   FlagToken find_flag(char letter) const;
+  /// Meta: all flags, as they stand on the line; empty when there are none.
+  std::string_view flags_text() const;
   /// Overwrites flag and text with blanks; false when absent or not meta.
   bool blank_flag(char letter);
   /// All bytes; empty after a failure.

@@ -216,7 +216,7 @@ bool RouteRequest::is_meta() const {
   return memcache::is_meta(request_.command);
 }
 
-std::string_view RouteRequest::flags_text() const {
+std::string_view RouteRequest::flags_tail() const {
   if (!is_meta() || request_.key.empty()) {
     return {};
   }
@@ -230,7 +230,7 @@ std::string_view RouteRequest::flags_text() const {
 }
 
 std::size_t RouteRequest::find_flag_token(char letter, std::string_view& token) const {
-  memcache::TokenWalker walker(flags_text());
+  memcache::TokenWalker walker(flags_tail());
   for (token = walker.next_short(); !token.empty(); token = walker.next_short()) {
     if (token.front() == letter) {
       return static_cast<std::size_t>(token.data() - request_.line.data());
@@ -245,6 +245,12 @@ FlagToken RouteRequest::find_flag(char letter) const {
     return {};
   }
   return {.is_found = true, .text = token.substr(1)};
+}
+
+std::string_view RouteRequest::flags_text() const {
+  std::string_view text = flags_tail();
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
 bool RouteRequest::is_consistent() const {
@@ -399,7 +405,7 @@ Request RouteRequest::wire() {
   wire_.quiet = false;
   wire_.noreply = false;
   has_wire_ = true;
-  std::string_view tail = flags_text();
+  std::string_view tail = flags_tail();
   if (request_.quiet) {
     char* const at = wire_bytes_.data() + (tail.data() - from);
     blank_quiet_flags(at, at + tail.size());

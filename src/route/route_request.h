@@ -83,6 +83,8 @@ class RouteRequest final : public call::SharedRequest {
   /// Empty when `number` is out of range.
   std::string_view token(std::size_t number) const;
   FlagToken find_flag(char letter) const;
+  /// Meta: all flags, as they stand on the line, without the blanks around them.
+  std::string_view flags_text() const;
   bool is_meta() const;
   /// Whether the value has the length that the line announces. False while a value is not all
   /// there.
@@ -117,8 +119,8 @@ class RouteRequest final : public call::SharedRequest {
 
   /// Where the token begins in the line; npos when there is none.
   std::size_t find_token(std::size_t number, std::string_view& token) const;
-  /// The flags' part of a meta line: what follows the key and, for ms, the length.
-  std::string_view flags_text() const;
+  /// What follows the key and, for ms, the length of a meta line.
+  std::string_view flags_tail() const;
   std::size_t find_flag_token(char letter, std::string_view& token) const;
   /// Puts `pieces` in the place of `removed` bytes of the line.
   EditError splice(std::size_t at, std::size_t removed, Pieces pieces);
