@@ -70,7 +70,7 @@ TEST(ComposeMetrics, ShowsEveryNumberOfTheModel) {
 }
 
 TEST(ComposeMetrics, EveryFamilyIsDescribedOnceAndDocumented) {
-  std::ifstream file(std::string(KVF_TEST_DATA) + "/../docs/operations.md");
+  const std::ifstream file(std::string(KVF_TEST_DATA) + "/../docs/operations.md");
   std::stringstream document;
   document << file.rdbuf();
   std::istringstream text(compose_metrics(make_model_sample()));
