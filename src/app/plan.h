@@ -15,6 +15,7 @@ namespace kvferry::app {
 struct ListenerPlan {
   net::Address address;  // The bound one; identifies the listener over reloads.
   std::string pool;      // Name of its pool; empty for the embedded store.
+  std::string tag;       // Which hooks of scripts are for it; empty: those without a tag.
   front::ServiceOptions service;
   net::ListenOptions listen;
   std::shared_ptr<front::ClientLimit> clients;  // Of this listener, over all workers.

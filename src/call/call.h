@@ -123,7 +123,8 @@ enum class Quiet : std::uint8_t {
   All,      // Classic noreply: nothing of a well-formed command.
   Success,  // ms, md, ma with q: HD (and VA of ma) are hidden, NS, EX, NF and errors are shown.
   Miss,     // mg with q: EN is hidden.
-  Good,  // Classic noreply where a script decides: everything but errors and a script's own text.
+  Done,     // ms, md, ma with q where a route decides: what Success hides, and misses of reads.
+  Good,     // Classic noreply where a route decides: everything but errors and a script's own text.
 };
 
 /// Whether a reply with `code` stays hidden.

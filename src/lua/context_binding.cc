@@ -335,6 +335,10 @@ int run_local(lua_State* lua) {
     return raise(lua, "cannot run mcp.internal from a sub request");
   }
   check_can_wait(lua, *slot, "wait: cannot call while already in wait mode");
+  if (!can_run_locally(request.command())) {
+    push_owned_reply(lua, &request).assign("SERVER_ERROR bad request\r\n", {});
+    return 1;
+  }
   const std::uint32_t handle = slot->local_handle();
   slot->context().enqueue(handle, request);
   slot->set_waiting(ScriptSlot::Waiting::Local, handle);

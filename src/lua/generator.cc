@@ -193,12 +193,25 @@ void Generator::unpin_if_unused() {
   }
 }
 
+std::unique_ptr<ScriptSlot> Generator::give_slot(lua_State* lua) {
+  if (free_.empty()) {
+    return build_slot(lua);
+  }
+  const auto found = std::find_if(
+      slots_.begin(), slots_.end(),
+      [&](const std::unique_ptr<ScriptSlot>& owned) { return owned.get() == free_.back(); });
+  std::unique_ptr<ScriptSlot> slot = std::move(*found);
+  slots_.erase(found);
+  free_.pop_back();
+  return slot;
+}
+
 std::unique_ptr<ScriptSlot> Generator::build_slot(lua_State* lua) {
   std::vector<std::unique_ptr<ScriptSlot>> children;
   children.reserve(handles_.size());
   for (const Target& target : handles_) {
     Generator* const* child = std::get_if<Generator*>(&target);
-    children.push_back(child == nullptr ? nullptr : (*child)->build_slot(lua));
+    children.push_back(child == nullptr ? nullptr : (*child)->give_slot(lua));
     if (child != nullptr && children.back() == nullptr) {
       return nullptr;
     }

@@ -74,6 +74,8 @@ class Generator final : public Hookable {
  private:
   /// Null with a Lua error value on top of `lua`'s stack.
   std::unique_ptr<ScriptSlot> build_slot(lua_State* lua);
+  /// A slot for a parent, which owns it from now on: a free one, else a new one; as build_slot().
+  std::unique_ptr<ScriptSlot> give_slot(lua_State* lua);
   void add_free(std::unique_ptr<ScriptSlot> slot);
   ScriptSlot* take_slot();
   bool wants_to_shrink();

@@ -12,6 +12,7 @@ using memcache::ReplyCode;
 
 namespace {
 
+constexpr std::string_view kOutOfMemoryLine = "SERVER_ERROR out of memory\r\n";
 constexpr std::string_view kActiveLimitLine = "SERVER_ERROR active request limit reached\r\n";
 
 }  // namespace
@@ -34,6 +35,10 @@ class Hooks::TagTarget final : public call::Target {
     ScriptStats& stats = hooks_.stats_;
     if (hooks_.limits_.active_max != 0 && stats.active.get() >= hooks_.limits_.active_max) {
       call::answer(call, kActiveLimitLine, ReplyCode::ServerError);
+      return;
+    }
+    if (!hooks_.has_buffer_room() && memcache::has_value(request.command)) {
+      call::answer(call, kOutOfMemoryLine, ReplyCode::ServerError);
       return;
     }
     stats.requests.add(1);

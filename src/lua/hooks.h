@@ -32,7 +32,8 @@ struct StagedHook {
 
 /// What limits requests that are under way; shared out to workers.
 struct RequestLimits {
-  std::uint32_t active_max = 0;  // 0: none.
+  std::uint32_t active_max = 0;        // 0: none.
+  std::uint64_t buffer_bytes_max = 0;  // 0: none.
 };
 
 class Hooks {
@@ -51,6 +52,10 @@ class Hooks {
   /// names stays.
   void apply(const std::vector<StagedHook>& staged);
   void set_limits(const RequestLimits& limits) { limits_ = limits; }
+  /// Whether values and replies may still be kept.
+  bool has_buffer_room() const {
+    return limits_.buffer_bytes_max == 0 || stats_.buffer_bytes.get() <= limits_.buffer_bytes_max;
+  }
   /// Lets go of everything.
   void clear();
 

@@ -1,5 +1,6 @@
 #include "lua/script_slot.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -160,6 +161,7 @@ void ScriptSlot::send(Call& call, const memcache::Request& request) {
                                             : &own_request_;
   if (request_ == &own_request_) {
     own_request_.borrow(request);
+    charge(request.value.size());
   }
   context_.begin(call);
   lua_pushvalue(thread_, kFunctionPlace);
@@ -195,7 +197,7 @@ void ScriptSlot::resume(int arguments) {
     status = lua_resume(thread_, from, arguments, &results);
   }
   if (status == LUA_OK) {
-    finish(results);
+    finish();
   } else if (status != LUA_YIELD) {
     fail(status);
   } else if (waiting_ == Waiting::None) {
@@ -317,6 +319,7 @@ bool ScriptSlot::push_callback(lua_State* lua, std::uint32_t handle) {
 
 Verdict ScriptSlot::on_arrival(std::uint32_t handle, ResultClass natural) {
   state_.on_reply(context_.reply(handle), context_.request_of(handle), context_.client_fd());
+  charge(context_.reply(handle).bytes().size());
   Verdict verdict{.result_class = natural, .resumes = false};
   lua_State* lua = state_.current();
   if (!push_callback(lua, handle)) {
@@ -362,12 +365,10 @@ void ScriptSlot::fail(int /*status*/) {
   end();
 }
 
-void ScriptSlot::finish(int results) {
-  if (results == 0) {
-    lua_pushnil(thread_);
-    results = 1;
-  }
-  const int first = lua_gettop(thread_) - results + 1;
+void ScriptSlot::finish() {
+  // What lua_resume() counts as results includes what always lies at the bottom.
+  constexpr int first = kFunctionPlace + 1;
+  lua_settop(thread_, std::max(lua_gettop(thread_), first));
   if (RouteReply* reply = reply_at(thread_, first)) {
     answer_with(*reply);
   } else if (lua_type(thread_, first) == LUA_TSTRING) {
@@ -423,6 +424,7 @@ void ScriptSlot::settle_if_done() {
     return;
   }
   is_busy_ = false;
+  state_.stats().buffer_bytes.sub(std::exchange(charged_bytes_, 0));
   cut_boxes();
   context_.reset();
   for (const auto& made : made_requests_) {
@@ -439,6 +441,11 @@ void ScriptSlot::settle_if_done() {
   } else {
     generator_.on_slot_free(*this);
   }
+}
+
+void ScriptSlot::charge(std::size_t bytes) {
+  charged_bytes_ += bytes;
+  state_.stats().buffer_bytes.add(bytes);
 }
 
 void ScriptSlot::cut_boxes() {

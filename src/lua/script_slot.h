@@ -79,11 +79,12 @@ class ScriptSlot final : public call::Target, private route::ContextHost {
   void prepare_thread();
   void resume(int arguments);
   void fail(int status);
-  void finish(int results);
+  void finish();
   void answer_with(route::RouteReply& reply);
   void answer(std::string_view bytes, memcache::ReplyCode code, call::ReplyOrigin origin);
   void end();
   void settle_if_done();
+  void charge(std::size_t bytes);
   void cut_boxes();
   void push_context(lua_State* lua) const;
   void push_request_box(lua_State* lua);
@@ -105,6 +106,7 @@ class ScriptSlot final : public call::Target, private route::ContextHost {
   std::vector<std::unique_ptr<route::RouteReply>> made_replies_;
   std::vector<RequestBox*> made_request_boxes_;
   std::vector<ReplyBox*> made_reply_boxes_;
+  std::size_t charged_bytes_ = 0;  // To the account of buffers.
   std::uint32_t busy_children_ = 0;
   std::uint32_t waiting_handle_ = 0;
   Waiting waiting_ = Waiting::None;

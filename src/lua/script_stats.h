@@ -20,6 +20,7 @@ namespace kvferry::lua {
 struct ScriptStats {
   base::Counter requests;      // Handed to a hook; parts of a wide get one by one.
   base::Counter active;        // Slots in use, until the last of their sub-requests has ended.
+  base::Counter buffer_bytes;  // Of request values and replies that are held.
   base::Counter memory_bytes;  // Of the state.
   base::Counter gc_runs;
   std::array<base::Counter, memcache::kCommandCount> commands;
@@ -35,6 +36,7 @@ class UserCounters {
   void add(std::size_t index, std::int64_t change) {
     counters_[index].add(static_cast<std::uint64_t>(change));
   }
+  void reset(std::size_t index) { counters_[index].set(0); }
   /// Any thread.
   std::uint64_t get(std::size_t index) const { return counters_[index].get(); }
   /// Before anybody else knows this set.

@@ -31,6 +31,7 @@ std::string text_of_error(lua_State* lua, int index) {
 
 WorkerState::WorkerState(const Setup& setup)
     : setup_(setup),
+      local_(setup.local),
       vm_(setup.limits, this),
       globals_(vm_.main()),
       hooks_(setup.loop, setup.calls, setup.local, setup.stats),
@@ -49,6 +50,18 @@ WorkerState::~WorkerState() {
   hooks_.clear();
   drop_staged();
   graveyard_.clear();
+}
+
+void LocalTarget::send(call::Call& call, const memcache::Request& request) {
+  if (!can_run_locally(request.command)) {
+    call.sink->on_reply(call, call::ReplyPart{.bytes = "SERVER_ERROR backend failure\r\n",
+                                              .code = memcache::ReplyCode::ServerError,
+                                              .is_first = true,
+                                              .is_last = true,
+                                              .origin = call::ReplyOrigin::Failure});
+    return;
+  }
+  store_.send(call, request);
 }
 
 void WorkerState::define_api() {
@@ -79,13 +92,9 @@ base::Result<void> WorkerState::prepare(const ScriptLoad& load) {
   lua_settop(main(), 0);
   next_limits_ = load.limits;
   next_shrink_ = load.shrink;
-  if (done && load.user_counters > 0) {
-    auto counters = std::make_shared<UserCounters>(load.user_counters);
-    if (user_counters_ != nullptr) {
-      counters->copy_from(*user_counters_);
-    }
-    user_counters_ = std::move(counters);
-  }
+  next_counters_ =
+      load.user_counters == 0 ? user_counters_ : std::make_shared<UserCounters>(load.user_counters);
+  renamed_counters_ = load.renamed_counters;
   return done;
 }
 
@@ -131,6 +140,15 @@ void WorkerState::commit() {
   hooks_.apply(staged_);
   hooks_.set_limits(next_limits_);
   shrink_ = next_shrink_;
+  if (next_counters_ != user_counters_) {
+    if (user_counters_ != nullptr) {
+      next_counters_->copy_from(*user_counters_);
+    }
+    for (const std::size_t index : renamed_counters_) {
+      next_counters_->reset(index);
+    }
+    user_counters_ = next_counters_;
+  }
   drop_staged();
   globals_.forget();
   // What was replaced goes now rather than some time.

@@ -46,8 +46,10 @@ struct ScriptLoad {
   ConfigValue value;     // What mcp_config_pools returned.
   RequestLimits limits;  // This worker's share.
   SlotShrink shrink;
-  /// Highest index of user counters plus one.
+  /// Highest index of user counters plus one; 0: those that there are stay.
   std::size_t user_counters = 0;
+  /// Indexes whose name is another one now: they begin at 0.
+  std::vector<std::size_t> renamed_counters;
 };
 
 /// `proxy_arg`: absent, a text, or keys with values.
@@ -92,6 +94,16 @@ class PoolMaker {
   ~PoolMaker() = default;
 };
 
+/// The local cache as scripts see it.
+class LocalTarget final : public call::Target {
+ public:
+  explicit LocalTarget(call::Target& store) : store_(store) {}
+  void send(call::Call& call, const memcache::Request& request) override;
+
+ private:
+  call::Target& store_;
+};
+
 class WorkerState final : private ConfigObjects {
  public:
   struct Setup {
@@ -126,13 +138,16 @@ class WorkerState final : private ConfigObjects {
   lua_State* current() { return current_ != nullptr ? current_ : vm_.main(); }
   net::Loop& loop() { return setup_.loop; }
   call::CallPool& calls() { return setup_.calls; }
-  call::Target& local() { return setup_.local; }
+  /// The local cache as a target of scripts.
+  call::Target& local() { return local_; }
   ScriptStats& stats() { return setup_.stats; }
   NameCounts& names() { return setup_.names; }
   ScriptEvents& events() { return setup_.events; }
   const SlotShrink& shrink() const { return shrink_; }
   /// Where mcp.stat counts; read by control.
   std::shared_ptr<const UserCounters> user_counters() const { return user_counters_; }
+  /// Those that come into force with the load that is prepared.
+  std::shared_ptr<const UserCounters> next_user_counters() const { return next_counters_; }
   const UserCounters* user_counters_now() const { return user_counters_.get(); }
   void count_for_user(std::size_t index, std::int64_t change) {
     user_counters_->add(index, change);
@@ -202,6 +217,7 @@ class WorkerState final : private ConfigObjects {
   void empty_graveyard();
 
   Setup setup_;
+  LocalTarget local_;
   Vm vm_;
   SavedGlobals globals_;
   Hooks hooks_;
@@ -209,6 +225,8 @@ class WorkerState final : private ConfigObjects {
   SlotShrink next_shrink_;
   RequestLimits next_limits_;
   std::shared_ptr<UserCounters> user_counters_;
+  std::shared_ptr<UserCounters> next_counters_;
+  std::vector<std::size_t> renamed_counters_;
   std::vector<StagedHook> staged_;
   std::vector<int> staged_refs_;
   int objects_ref_ = LUA_NOREF;
@@ -222,6 +240,10 @@ class WorkerState final : private ConfigObjects {
 /// Adds attach, stat, logs, clocks, limiters, internal and the like to the table at the top of the
 /// stack.
 void define_worker_functions(lua_State* lua, WorkerState& state);
+/// Commands that scripts may have the local cache run.
+inline bool can_run_locally(memcache::Command command) {
+  return memcache::has_key(command) && command != memcache::Command::Me;
+}
 /// mcp.internal.
 int run_local(lua_State* lua);
 /// The fields of mcp.ratelim_tbf and mcp.ratelim_global_tbf; raises on bad ones.

@@ -426,7 +426,7 @@ call::Quiet RouteRequest::quietness() const {
   if (!request_.quiet) {
     return call::Quiet::No;
   }
-  return request_.command == Command::Mg ? call::Quiet::Miss : call::Quiet::Success;
+  return request_.command == Command::Mg ? call::Quiet::Miss : call::Quiet::Done;
 }
 
 }  // namespace kvferry::route
