@@ -30,7 +30,11 @@ Service::~Service() {
   KVF_CHECK(live_ == 0);
 }
 
-void Service::on_accepted(net::StreamPtr stream, const net::Address& /*peer*/) {
+void Service::on_accepted(net::StreamPtr stream, const net::Address& address) {
+  const PeerAddress peer = PeerAddress::of(address, stream->fd());
+  if (watch::Hub* hub = context_.watch; hub != nullptr && hub->wants(watch::Stream::ConnEvents)) {
+    hub->write(watch::Stream::ConnEvents, conn_new_fields(peer));
+  }
   const bool has_entered_listener = listener_limit_->try_enter();
   const bool has_entered = has_entered_listener && process_limit_.try_enter();
   if (has_entered_listener && !has_entered) {
@@ -38,6 +42,7 @@ void Service::on_accepted(net::StreamPtr stream, const net::Address& /*peer*/) {
   }
   auto* session = new (context_.sessions.acquire())
       Session(*this, std::move(stream), next_lane_++, has_entered);
+  session->set_peer(peer);
   sessions_.push_back(*session);
   ++live_;
   if (!has_entered) {
@@ -69,6 +74,12 @@ void Service::release(Session& session) {
   context_.sessions.release(&session);
 }
 
+void Service::report_closed(const Session& session, std::string_view reason) {
+  if (watch::Hub* hub = context_.watch; hub != nullptr && hub->wants(watch::Stream::ConnEvents)) {
+    hub->write(watch::Stream::ConnEvents, conn_close_fields(session.peer(), reason));
+  }
+}
+
 void Service::drain() {
   is_draining_ = true;
   for (Session* session = sessions_.front(); session != nullptr;) {
@@ -82,7 +93,7 @@ void Service::close_all() {
   is_draining_ = true;
   for (Session* session = sessions_.front(); session != nullptr;) {
     Session* next = sessions_.next(*session);
-    session->abort();
+    session->abort("shutdown");
     session = next;
   }
 }
@@ -95,7 +106,7 @@ void Service::sweep_idle() {
   for (Session* session = sessions_.front(); session != nullptr;) {
     Session* next = sessions_.next(*session);
     if (session->is_idle_since(oldest)) {
-      session->abort();
+      session->abort("idle_timeout");
     }
     session = next;
   }

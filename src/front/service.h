@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "front/service_stats.h"
 #include "net/loop.h"
 #include "protocol/memcache/request_parser.h"
+#include "watch/hub.h"
 
 namespace kvferry::front {
 
@@ -60,6 +62,11 @@ class LocalCommands {
   virtual void on_binary_client(int fd) = 0;
   /// verbosity <level>.
   virtual void set_verbosity(unsigned level) = 0;
+  /// Appends the reply to one of memcached's other administration commands; false when it is not
+  /// known. Asked on listeners that allow administration only.
+  virtual bool administer(const memcache::Request& /*request*/, std::string& /*out*/) {
+    return false;
+  }
 
  protected:
   ~LocalCommands() = default;
@@ -70,6 +77,15 @@ struct ServiceOptions {
   memcache::ErrorWords words = memcache::ErrorWords::Proxy;
   /// flush_all and its like go to the target; elsewhere they are refused with ERROR.
   bool allows_admin = false;
+  /// `quit` with words behind it closes, as memcached 1.6 does it; else it is an error, as
+  /// memccapable wants it.
+  bool quits_with_words = false;
+  /// Clients may read the log streams (`watch`).
+  bool allows_watch = false;
+  /// Commands without a key that go to the target all the same.
+  std::bitset<memcache::kCommandCount> hooked;
+  /// Lines that announce a value are looked at before they are passed on (Session::is_sound).
+  bool judges_lines = true;
   /// Calls of one client that may be in flight; then its requests wait.
   std::uint32_t inflight_max = 1024;
   /// Requests of one client that are started in one turn; then others get theirs.
@@ -91,6 +107,7 @@ struct ServiceContext {
   base::SlabPool& sessions;  // Pieces of session_bytes().
   base::MemoryBudget& budget;
   LocalCommands& commands;
+  watch::Hub* watch = nullptr;  // Null: there are no log streams.
 };
 
 /// Size of a session, for the pool that sessions come from.
@@ -130,6 +147,8 @@ class Service final : public net::AcceptHandler {
   friend class Session;
 
   void release(Session& session);
+  /// Tells those that watch connections.
+  void report_closed(const Session& session, std::string_view reason);
 
   ServiceContext context_;
   ServiceOptions options_;

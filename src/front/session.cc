@@ -124,19 +124,21 @@ bool Session::end_if_ready() {
   return true;
 }
 
-void Session::on_closed(int /*error*/) {
-  die();
+void Session::on_closed(int error) {
+  die(error == 0 ? "normal" : "error");
 }
 
-void Session::abort() {
-  die();
+void Session::abort(std::string_view reason) {
+  die(reason);
 }
 
-void Session::die() {
+void Session::die(std::string_view reason) {
   if (phase_ == Phase::Dead) {
     return;
   }
   phase_ = Phase::Dead;
+  watcher_.reset();
+  service_.report_closed(*this, reason);
   stream_.reset();
   stall_timer_.reset();
   task_.cancel();

@@ -14,7 +14,9 @@
 #include "base/carry_buffer.h"
 #include "base/intrusive_list.h"
 #include "call/call.h"
+#include "front/peer.h"
 #include "front/service.h"
+#include "front/watcher.h"
 #include "net/loop.h"
 #include "net/stream.h"
 #include "net/timer.h"
@@ -43,11 +45,13 @@ class Session final : public net::StreamHandler,
   void reject(std::string_view line);
   /// Takes no new requests: ends when what was received is answered, a body on its way included.
   void drain();
-  /// Closes now.
-  void abort();
+  /// Closes now; `reason` is for those that watch connections.
+  void abort(std::string_view reason = "error");
+  void set_peer(const PeerAddress& peer) { peer_ = peer; }
+  const PeerAddress& peer() const { return peer_; }
   bool is_counted() const { return is_counted_; }
   bool is_idle_since(base::SteadyTime time) const {
-    return queue_.empty() && last_active_ < time && phase_ == Phase::Open;
+    return queue_.empty() && last_active_ < time && phase_ == Phase::Open && watcher_ == nullptr;
   }
 
   // net::StreamHandler
@@ -84,6 +88,9 @@ class Session final : public net::StreamHandler,
   void answer_locally(const memcache::Request& request);
   void answer_stats(std::string_view words);
   void set_verbosity(const memcache::Request& request);
+  bool administer(const memcache::Request& request);
+  void start_watching(std::string_view streams);
+  void pass_watched();
   void answer_with(std::string_view line, memcache::ReplyCode code);
   bool is_sound(const memcache::Request& request);
   void authenticate(const memcache::Request& request);
@@ -111,10 +118,12 @@ class Session final : public net::StreamHandler,
   void update_reading();
   void arm_stall_timer();
   void discard_paused();
-  bool is_in_body() const { return body_call_ != nullptr || skip_left_ != 0; }
+  bool is_in_body() const {
+    return body_call_ != nullptr || (skip_left_ != 0 && watcher_ == nullptr);
+  }
   bool end_if_ready();
   void end();
-  void die();
+  void die(std::string_view reason);
   void release_if_done();
   void on_stalled();
   void write(std::string_view bytes);
@@ -131,6 +140,8 @@ class Session final : public net::StreamHandler,
   std::uint64_t body_left_ = 0;              // Bytes of it still to come, its line end included.
   std::uint64_t skip_left_ = 0;              // Bytes to swallow.
   std::size_t body_progress_bytes_ = 0;      // Of the body, since body_timer_ was armed.
+  std::unique_ptr<Watcher> watcher_;  // Of a client that gets log lines, and nothing else any more.
+  PeerAddress peer_;
   std::uint64_t lane_;
   base::SteadyTime last_active_;
   std::uint32_t inflight_ = 0;

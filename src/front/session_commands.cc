@@ -29,6 +29,12 @@ std::string_view arguments_of(const memcache::Request& request) {
   return rest;
 }
 
+/// The commands of lru_crawler that list what the store holds.
+bool is_dump(const memcache::Request& request) {
+  const std::string_view word = memcache::token_at(request.line_text(), 1);
+  return word == "metadump" || word == "mgdump";
+}
+
 }  // namespace
 
 void Session::answer_locally(const memcache::Request& request) {
@@ -43,7 +49,7 @@ void Session::answer_locally(const memcache::Request& request) {
       return;
     }
     case Command::Quit:
-      if (!arguments_of(request).empty()) {
+      if (!arguments_of(request).empty() && !service_.options_.quits_with_words) {
         break;  // Not even noreply is known to it.
       }
       phase_ = Phase::Ending;
@@ -54,6 +60,15 @@ void Session::answer_locally(const memcache::Request& request) {
     case Command::Verbosity:
       set_verbosity(request);
       return;
+    case Command::LruCrawler:
+      if (service_.options_.allows_admin && is_dump(request)) {
+        service_.target_->send(make_call(request), request);
+        return;
+      }
+      if (service_.options_.allows_admin && administer(request)) {
+        return;
+      }
+      break;
     case Command::FlushAll:
       if (service_.options_.allows_admin) {
         service_.target_->send(make_call(request), request);
@@ -61,20 +76,28 @@ void Session::answer_locally(const memcache::Request& request) {
       }
       break;
     case Command::Watch:
-      answer_with("CLIENT_ERROR watch commands not allowed\r\n", ReplyCode::ClientError);
+      start_watching(arguments_of(request));
       return;
-    case Command::Shutdown:
-      if (service_.options_.allows_admin) {
-        answer_with("SERVER_ERROR: shutdown not enabled\r\n", ReplyCode::Error);
+    default:
+      if (service_.options_.allows_admin && administer(request)) {
         return;
       }
-      break;
-    default:
       break;
   }
   if (!request.noreply || request.command == Command::Quit) {
     answer_with(kErrorLine, ReplyCode::Error);
   }
+}
+
+bool Session::administer(const memcache::Request& request) {
+  std::string reply;
+  if (!service_.context_.commands.administer(request, reply)) {
+    return false;
+  }
+  if (!request.noreply && !reply.empty()) {
+    answer_with(reply, reply.starts_with("OK") ? ReplyCode::Ok : ReplyCode::Error);
+  }
+  return true;
 }
 
 /// The first request must be a set (of any key) whose value is "user password".

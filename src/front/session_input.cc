@@ -208,7 +208,8 @@ bool Session::dispatch(const memcache::Request& request) {
     return dispatch_streamed(request);
   }
   service_.stats_->requests[static_cast<std::size_t>(request.command)].add(1);
-  if (request.key_count == 0) [[unlikely]] {
+  if (request.key_count == 0 &&
+      !service_.options_.hooked[static_cast<std::size_t>(request.command)]) [[unlikely]] {
     answer_locally(request);
   } else if (service_.context_.budget.is_exhausted()) [[unlikely]] {
     refuse_memory(request);
@@ -260,7 +261,7 @@ bool Session::dispatch_streamed(const memcache::Request& request) {
 /// value as commands, whose replies would answer somebody else's requests on the same connection;
 /// so what it would refuse is refused here. The store judges for itself.
 bool Session::is_sound(const memcache::Request& request) {
-  if (service_.options_.words == memcache::ErrorWords::Store) {
+  if (service_.options_.words == memcache::ErrorWords::Store || !service_.options_.judges_lines) {
     return true;
   }
   // memcached reads a line up to its first NUL byte only: it might miss the value, or see a noreply

@@ -18,8 +18,7 @@ constexpr std::string_view kCutLine = "SERVER_ERROR kvferry: connection to backe
 
 Flow Session::on_reply(Call& call, const ReplyPart& part) {
   if (part.is_first) {
-    call.is_hidden = call.quiet != call::Quiet::No &&
-                     part.origin != call::ReplyOrigin::Script &&
+    call.is_hidden = call.quiet != call::Quiet::No && part.origin != call::ReplyOrigin::Script &&
                      call::is_hidden(call.quiet, part.code);
   }
   if (part.is_last) {
@@ -205,6 +204,7 @@ void Session::on_drained() {
   stall_timer_.reset();
   is_spilling_ = false;
   unhold(kOutput);
+  pass_watched();
   resume_front();
   release_if_done();  // A client that is to go has its time for the rest limited, too.
 }

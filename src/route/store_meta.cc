@@ -18,9 +18,6 @@ using memcache::MetaError;
 using memcache::MetaFlags;
 using memcache::ReplyCode;
 
-/// What `me` gives as the size class: there is only one.
-constexpr std::uint64_t kOnlyClass = 1;
-
 /// Whether flag T stands before `letter` in the request, so that `letter` is about the new exptime.
 bool is_exptime_before(const MetaFlags& flags, char letter) {
   const auto letters = flags.letters();
@@ -320,6 +317,10 @@ void StoreTarget::on_meta_delete(call::Call& call, const memcache::Request& requ
   switch (result.status) {
     case store::DeleteStatus::Done:
       stats_.count(StoreCount::DeleteHits);
+      if (!options.is_invalidation && !options.is_clearing &&
+          events_.wants(watch::Stream::Deletions)) [[unlikely]] {
+        report_deleted(key, "md", result);
+      }
       text_.add("HD");
       break;
     case store::DeleteStatus::NotFound:

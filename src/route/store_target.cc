@@ -42,12 +42,16 @@ StoreTarget::StoreTarget(store::Store& store, base::MemoryBudget& budget,
                          const StoreTargetOptions& options)
     : store_(store),
       options_(options),
+      events_(options.watch),
       deliveries_(sizeof(Delivery), budget),
       uploads_(sizeof(Upload), budget) {}
 
 StoreTarget::~StoreTarget() = default;
 
 void StoreTarget::send(call::Call& call, const memcache::Request& request) {
+  if (is_observed()) [[unlikely]] {
+    observe(call, request);
+  }
   switch (request.command) {
     case Command::Get:
     case Command::Gets:
@@ -76,6 +80,8 @@ void StoreTarget::send(call::Call& call, const memcache::Request& request) {
       return on_delete(call, request);
     case Command::FlushAll:
       return on_flush_all(call, request);
+    case Command::LruCrawler:
+      return on_dump(call, request);
     case Command::Mn:
       call::answer(call, "MN\r\n", ReplyCode::MetaMn);
       return;
@@ -331,19 +337,23 @@ void StoreTarget::finish_upload(call::Call& call, Upload& upload) {
   }
   // Composed before the upload goes, since it holds the key; sent after, since nothing may be held
   // when the last part is out.
-  const ReplyCode code = compose_stored(order, result);
+  const ReplyCode code = compose_stored(call, order, result);
   release(upload);
   answer_text(call, code);
 }
 
 void StoreTarget::answer_stored(call::Call& call, const StorageOrder& order,
                                 const store::StoreResult& result) {
-  const ReplyCode code = compose_stored(order, result);
+  const ReplyCode code = compose_stored(call, order, result);
   answer_text(call, code);
 }
 
-ReplyCode StoreTarget::compose_stored(const StorageOrder& order, const store::StoreResult& result) {
+ReplyCode StoreTarget::compose_stored(const call::Call& call, const StorageOrder& order,
+                                      const store::StoreResult& result) {
   count_stored(order, result);
+  if (events_.wants(watch::Stream::Mutations)) [[unlikely]] {
+    report_stored(call, order, result);
+  }
   if (order.is_meta) {
     return compose_meta_stored(order, result);
   }
@@ -425,6 +435,9 @@ void StoreTarget::on_delete(call::Call& call, const memcache::Request& request) 
   const store::DeleteResult result =
       store_.remove(store::Key(request.key), store::DeleteOptions{}, now_);
   const bool is_done = result.status == store::DeleteStatus::Done;
+  if (is_done && events_.wants(watch::Stream::Deletions)) [[unlikely]] {
+    report_deleted(request.key, "delete", result);
+  }
   stats_.count(is_done ? StoreCount::DeleteHits : StoreCount::DeleteMisses);
   call::answer(call, is_done ? "DELETED\r\n" : "NOT_FOUND\r\n",
                is_done ? ReplyCode::Deleted : ReplyCode::NotFound);

@@ -9,14 +9,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/memory_budget.h"
 #include "base/slab_pool.h"
 #include "call/call.h"
 #include "protocol/memcache/request.h"
+#include "route/prefix_stats.h"
 #include "route/reply_text.h"
 #include "route/store_command_stats.h"
+#include "route/store_dump.h"
+#include "route/store_events.h"
 #include "route/store_transfers.h"
 #include "store/store.h"
 
@@ -24,6 +29,9 @@ namespace kvferry::route {
 
 struct StoreTargetOptions {
   bool is_flush_enabled = true;
+  bool is_dump_enabled = true;
+  watch::Hub* watch = nullptr;      // Where events of items are reported; null: nowhere.
+  PrefixStats* prefixes = nullptr;  // Null: nothing is counted by prefix.
 };
 
 class StoreTarget final : public call::Target {
@@ -64,6 +72,20 @@ class StoreTarget final : public call::Target {
   void on_touch(call::Call& call, const memcache::Request& request);
   void on_delete(call::Call& call, const memcache::Request& request);
   void on_flush_all(call::Call& call, const memcache::Request& request);
+  void on_dump(call::Call& call, const memcache::Request& request);
+  void forget_dump(StoreDump& dump);
+
+  /// Whether somebody looks at each command.
+  bool is_observed() const noexcept {
+    return events_.wants(watch::Stream::Fetchers) ||
+           (options_.prefixes != nullptr && options_.prefixes->is_on());
+  }
+  void observe(const call::Call& call, const memcache::Request& request);
+  void observe_key(memcache::Command command, int client_fd, std::string_view key);
+  void report_stored(const call::Call& call, const StorageOrder& order,
+                     const store::StoreResult& result) const;
+  void report_deleted(std::string_view key, std::string_view command,
+                      const store::DeleteResult& result) const;
 
   // Meta commands.
   void on_meta(call::Call& call, const memcache::Request& request);
@@ -90,7 +112,8 @@ class StoreTarget final : public call::Target {
   void begin_upload(call::Call& call, const StorageOrder& order, std::uint64_t value_bytes);
   void finish_upload(call::Call& call, Upload& upload);
   void answer_stored(call::Call& call, const StorageOrder& order, const store::StoreResult& result);
-  memcache::ReplyCode compose_stored(const StorageOrder& order, const store::StoreResult& result);
+  memcache::ReplyCode compose_stored(const call::Call& call, const StorageOrder& order,
+                                     const store::StoreResult& result);
   memcache::ReplyCode compose_meta_stored(const StorageOrder& order,
                                           const store::StoreResult& result);
   void count_arith(store::ArithStatus status, bool is_decrement);
@@ -111,6 +134,8 @@ class StoreTarget final : public call::Target {
 
   store::Store& store_;
   StoreTargetOptions options_;
+  StoreEvents events_;
+  std::vector<std::unique_ptr<StoreDump>> dumps_;  // On their way.
   store::Instant now_{1};
   StoreCommandStats stats_;
   base::SlabPool deliveries_;

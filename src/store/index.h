@@ -82,6 +82,19 @@ class Index {
   /// Removes `slot`, which holds a record with `key`. Other slots of its bucket may move.
   void erase(const Key& key, Slot* slot) noexcept;
 
+  /// Calls `visit` with each slot of bucket `number`, which is below bucket_count(); it may change
+  /// nothing. An item is in one bucket; when buckets are split in between it may be met twice.
+  template <typename Visit>
+  void for_each_in(std::size_t number, const Visit& visit) noexcept {
+    for (Bucket* bucket = &bucket_at(number); bucket != nullptr; bucket = bucket->overflow) {
+      for (Slot& slot : bucket->slots) {
+        if (!slot.is_empty()) {
+          visit(slot);
+        }
+      }
+    }
+  }
+
   std::size_t size() const noexcept { return size_; }
   std::size_t bucket_count() const noexcept { return bucket_count_; }
   std::size_t frame_count() const noexcept { return frame_count_; }

@@ -146,6 +146,15 @@ void ItemSpace::judge(Record& record, bool is_forced, Instant now) noexcept {
   ++counts_.evictions;
   counts_.evicted_unfetched += record.has(kFetched) ? 0 : 1;
   counts_.evicted_active += uses >= kUsesToPromote ? 1 : 0;
+  if (observer_ != nullptr && observer_->wants()) [[unlikely]] {
+    observer_->on_evicted(
+        EvictedItem{.key = record.key(),
+                    .value_bytes = record.value_bytes,
+                    .idle_seconds = now.get() > record.used_at ? now.get() - record.used_at : 0,
+                    .exptime = record.exptime(),
+                    .was_fetched = record.has(kFetched)},
+        now);
+  }
   remove(key, slot);
 }
 

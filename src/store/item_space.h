@@ -19,6 +19,7 @@
 #include "store/frame_pool.h"
 #include "store/ghost.h"
 #include "store/index.h"
+#include "store/operations.h"
 #include "store/piece_set.h"
 #include "store/segment.h"
 #include "store/store_stats.h"
@@ -87,6 +88,9 @@ class ItemSpace {
   void set_frames_max(std::size_t frames_max) noexcept { frames_max_ = frames_max; }
   std::size_t frames_max() const noexcept { return frames_max_; }
 
+  /// Null: nobody is told of evictions.
+  void set_observer(EvictionObserver* observer) noexcept { observer_ = observer; }
+
   std::uint16_t generation() const noexcept { return generation_; }
   StoreStats stats() const noexcept;
   void reset_counters() noexcept;
@@ -143,6 +147,7 @@ class ItemSpace {
   std::size_t free_low_ = 0;  // Fewest free frames since the last maintain().
   FreeFrame* free_ = nullptr;
   bool is_evicting_;
+  EvictionObserver* observer_ = nullptr;
   std::uint16_t generation_ = 1;
 
   Index index_;

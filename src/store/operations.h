@@ -93,6 +93,7 @@ enum class DeleteStatus : std::uint8_t { Done, NotFound, Exists, NoMemory };
 struct DeleteResult {
   DeleteStatus status = DeleteStatus::NotFound;
   bool is_base64_key = false;
+  std::uint32_t value_bytes = 0;  // Of what was deleted.
 };
 
 struct ArithOptions {
@@ -117,5 +118,25 @@ struct ArithResult {
 };
 
 enum class TouchStatus : std::uint8_t { Done, NotFound, NoMemory };
+
+/// An item that has to go although it is good.
+struct EvictedItem {
+  std::string_view key;
+  std::uint32_t value_bytes = 0;
+  std::uint32_t idle_seconds = 0;
+  Instant exptime{};
+  bool was_fetched = false;
+};
+
+/// Told of evictions while a shard is locked: quick, and not a user of the store.
+class EvictionObserver {
+ public:
+  virtual bool wants() const noexcept = 0;
+  /// `now` is that of the operation that needed the memory.
+  virtual void on_evicted(const EvictedItem& item, Instant now) noexcept = 0;
+
+ protected:
+  ~EvictionObserver() = default;
+};
 
 }  // namespace kvferry::store

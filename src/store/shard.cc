@@ -183,8 +183,11 @@ DeleteResult Shard::remove(const Key& key, const DeleteOptions& options, Instant
     return DeleteResult{.status = DeleteStatus::Exists, .is_base64_key = is_base64_key};
   }
   if (!options.is_clearing && !options.is_invalidation) {
+    const DeleteResult result{.status = DeleteStatus::Done,
+                              .is_base64_key = is_base64_key,
+                              .value_bytes = old.value_bytes};
     space_.remove(key, slot);
-    return DeleteResult{.status = DeleteStatus::Done, .is_base64_key = is_base64_key};
+    return result;
   }
 
   if (options.is_clearing) {
@@ -251,6 +254,27 @@ void ItemRef::release() noexcept {
     shard_ = nullptr;
     first_ = at_ = nullptr;
   }
+}
+
+bool Shard::visit_bucket(std::size_t number, Instant now, ItemVisitor visit) {
+  const ShardGuard guard(lock_);
+  on_time(now);
+  Index& index = space_.index();
+  if (number >= index.bucket_count()) {
+    return false;
+  }
+  index.for_each_in(number, [&](const Slot& slot) {
+    const Record& record = *slot.record();
+    if (!space_.is_flushed(record) && !space_.is_expired(record, now)) {
+      visit(view_of(record, now));
+    }
+  });
+  return true;
+}
+
+void Shard::set_observer(EvictionObserver* observer) {
+  const ShardGuard guard(lock_);
+  space_.set_observer(observer);
 }
 
 void Shard::flush(Instant when, Instant now) {

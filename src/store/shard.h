@@ -61,6 +61,10 @@ class alignas(64) Shard {
   /// Called under the lock, by a visitor.
   static ItemRef pin(Shard& shard, Piece* first) noexcept;
 
+  /// Shows the live items of bucket `number` of the index; false when there is no such bucket.
+  bool visit_bucket(std::size_t number, Instant now, ItemVisitor visit);
+  void set_observer(EvictionObserver* observer);
+
   /// Hides everything stored so far, at `when`; kNever or what has passed: now.
   void flush(Instant when, Instant now);
   void maintain(Instant now);

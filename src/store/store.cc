@@ -63,6 +63,7 @@ Store::Store(const StoreConfig& config)
                                .cas_first = config_.has_cas ? i + 1 : 0,
                                .cas_step = config_.has_cas ? shard_count_ : 0};
     shards_.push_back(std::make_unique<Shard>(frames_, options));
+    shards_.back()->set_observer(config_.observer);
   }
 }
 
@@ -146,6 +147,19 @@ ArithResult Store::add_delta(const Key& key, const ArithOptions& options, Instan
 
 DeleteResult Store::remove(const Key& key, const DeleteOptions& options, Instant now) {
   return shard_of(key).remove(key, options, now);
+}
+
+bool Store::walk(WalkPlace& place, Instant now, ItemVisitor visit) {
+  if (place.shard >= shard_count_) {
+    return false;
+  }
+  if (shards_[place.shard]->visit_bucket(place.bucket, now, visit)) {
+    ++place.bucket;
+  } else {
+    ++place.shard;
+    place.bucket = 0;
+  }
+  return place.shard < shard_count_;
 }
 
 void Store::flush(Instant when, Instant now) {

@@ -35,6 +35,13 @@ struct StoreConfig {
   bool is_evicting = true;                            // False: a full store refuses new items.
   bool has_cas = true;                                // False: every CAS unique is 0.
   std::size_t shard_count = 0;                        // A power of two; 0: chosen from the limits.
+  EvictionObserver* observer = nullptr;               // Outlives the store.
+};
+
+/// Where a walk over all items goes on.
+struct WalkPlace {
+  std::size_t shard = 0;
+  std::size_t bucket = 0;
 };
 
 class Store {
@@ -60,6 +67,10 @@ class Store {
   StoreStatus begin_value(const Key& key, std::uint64_t value_bytes, PendingValue& value);
   /// Stores a filled value; `value` is empty afterwards.
   StoreResult store(const Key& key, const StoreOptions& options, PendingValue& value, Instant now);
+
+  /// Shows a few live items, each while it is locked, and moves `place` on; false at the end. Items
+  /// stored meanwhile may be missing, others may be met twice.
+  bool walk(WalkPlace& place, Instant now, ItemVisitor visit);
 
   /// Hides everything stored so far, now or at `when` (kNever: now). A later call replaces an
   /// earlier one that has not happened yet.

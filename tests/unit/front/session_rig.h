@@ -131,6 +131,14 @@ class FixedCommands final : public LocalCommands {
   }
   void set_verbosity(unsigned level) override { verbosity = level; }
 
+  bool administer(const memcache::Request& request, std::string& out) override {
+    if (request.command != memcache::Command::Shutdown) {
+      return false;
+    }
+    out += "SERVER_ERROR: shutdown not enabled\r\n";
+    return true;
+  }
+
   unsigned verbosity = 99;
   int binary_clients = 0;
 };
@@ -158,7 +166,8 @@ class SessionRig : public testing::TestWithParam<test::Engine> {
                                                         .calls = calls_,
                                                         .sessions = sessions_,
                                                         .budget = rig_.budget,
-                                                        .commands = commands_},
+                                                        .commands = commands_,
+                                                        .watch = hub_pointer_},
                                          options_, target_, process_limit_, limit_);
     listener_ = rig_.loop->listen(test::LoopRig::loopback(), {}, *service_).value();
   }
@@ -194,6 +203,7 @@ class SessionRig : public testing::TestWithParam<test::Engine> {
   base::SlabPool sessions_;
   FixedCommands commands_;
   HeldTarget target_;
+  watch::Hub* hub_pointer_ = nullptr;  // For services made from then on.
   ServiceOptions options_;
   ClientLimit process_limit_{0};
   std::shared_ptr<ClientLimit> limit_;
