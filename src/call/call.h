@@ -142,6 +142,7 @@ struct Call {
   Quiet quiet = Quiet::No;
   std::int32_t client_fd = 0;               // The client's descriptor, as a number for logs.
   SharedRequest* shared_request = nullptr;  // Of a sub-request of a route.
+  ReplySink* outer_sink = nullptr;          // Whose place `sink` took to hear the reply first.
 
   // Set by whoever answers.
   ReplySource* source = nullptr;   // Of a reply in parts.

@@ -12,6 +12,8 @@ using memcache::ReplyCode;
 namespace {
 
 constexpr std::string_view kEndLine = "END\r\n";
+/// In place of a reply that a backend has not sent to its end.
+constexpr std::string_view kCutLine = "SERVER_ERROR backend failure\r\n";
 constexpr std::string_view kKeyTooLongLine = "CLIENT_ERROR key too long\r\n";
 constexpr std::string_view kMalformedLine = "CLIENT_ERROR malformed request\r\n";
 
@@ -69,7 +71,11 @@ void SplitGet::send(const memcache::Request& request, call::Target& target) {
 
 Flow SplitGet::on_reply(Call& call, const ReplyPart& reply) {
   Part& part = parts_[call.owner_index];
-  part.bytes.append(reply.bytes);
+  if (reply.is_broken) {
+    part.bytes = kCutLine;
+  } else {
+    part.bytes.append(reply.bytes);
+  }
   part.code = reply.code;
   part.origin = reply.origin;
   if (reply.is_last) {

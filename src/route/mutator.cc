@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/check.h"
+#include "route/null_answer.h"
 
 namespace kvferry::route {
 namespace {
@@ -16,31 +17,11 @@ constexpr std::string_view kLineEnd = "\r\n";
 /// Bytes of the code of a meta answer.
 constexpr std::size_t kMetaCodeBytes = 2;
 
-/// What a server answers to `command` when there is no such item; empty for commands that ask for
-/// none.
+/// The word of null_answer(); empty for commands that ask for no item.
 std::string_view nothing_there(Command command) {
-  if (memcache::is_retrieval(command)) {
-    return "END";
-  }
-  if (memcache::is_storage(command)) {
-    return "NOT_STORED";
-  }
-  switch (command) {
-    case Command::Mg:
-      return "EN";
-    case Command::Ms:
-      return "NS";
-    case Command::Md:
-    case Command::Ma:
-      return "NF";
-    case Command::Incr:
-    case Command::Decr:
-    case Command::Touch:
-    case Command::Delete:
-      return "NOT_FOUND";
-    default:
-      return {};
-  }
+  std::string_view line = null_answer(command).line;
+  line.remove_suffix(std::min<std::size_t>(line.size(), 2));
+  return line;
 }
 
 }  // namespace

@@ -70,6 +70,8 @@ class RouteRequest final : public call::SharedRequest {
 
   // Reading.
 
+  /// As it is now, with what makes a server silent; valid as the views are.
+  const memcache::Request& shown() const { return request_; }
   memcache::Command command() const;
   /// As on the line; empty for commands without a key.
   std::string_view key() const;
