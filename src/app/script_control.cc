@@ -78,6 +78,8 @@ base::Result<std::shared_ptr<ScriptControl::Load>> ScriptControl::begin(std::siz
   load->for_workers.limits.active_max = share_of(load->scripts.active_request_limit, workers);
   load->for_workers.limits.buffer_bytes_max =
       load->scripts.buffer_memory_limit_bytes / std::max<std::size_t>(workers, 1);
+  load->for_workers.vm_limits = load->scripts.vm_limits;
+  load->for_workers.gc_ratio = load->scripts.gc_ratio;
   load->for_workers.shrink = shared_.shrink;
   load->for_workers.user_counters = load->scripts.user_counters;
   for (const auto& [index, name] : load->scripts.user_counter_names) {

@@ -400,6 +400,30 @@ int set_gc_ratio(lua_State* lua) {
   state_of(lua).settings().gc_ratio = std::max(luaL_checknumber(lua, 1), kRampMin);
   return 0;
 }
+/// Kibibytes at 1, as bytes.
+std::size_t check_kib(lua_State* lua, const char* error) {
+  const lua_Integer kib = luaL_checkinteger(lua, 1);
+  if (kib < 1 || kib > std::numeric_limits<std::int32_t>::max()) {
+    raise(lua, error);
+  }
+  return static_cast<std::size_t>(kib) * 1024;
+}
+int set_vm_memory_limit(lua_State* lua) {
+  state_of(lua).settings().vm_limits.vm_bytes_max =
+      check_kib(lua, "vm_memory_limit must be kilobytes, 1 or more");
+  return 0;
+}
+int set_run_memory_limit(lua_State* lua) {
+  state_of(lua).settings().vm_limits.run_bytes_max =
+      check_kib(lua, "run_memory_limit must be kilobytes, 1 or more");
+  return 0;
+}
+int set_run_instruction_limit(lua_State* lua) {
+  const std::uint32_t count = check_count(lua, 1, "run_instruction_limit must be >= 0");
+  state_of(lua).settings().vm_limits.run_instructions_max =
+      std::min(count, static_cast<std::uint32_t>(std::numeric_limits<int>::max()));
+  return 0;
+}
 int set_active_limit(lua_State* lua) {
   state_of(lua).settings().active_request_limit =
       check_count(lua, 1, "active_req_limit must be >= 0");
@@ -583,10 +607,13 @@ constexpr luaL_Reg kFunctions[] = {{"active_req_limit", &set_active_limit},
                                    {"pool", &make_pool},
                                    {"ratelim_global_tbf", &make_shared_limiter},
                                    {"register_cron", &register_cron},
+                                   {"run_instruction_limit", &set_run_instruction_limit},
+                                   {"run_memory_limit", &set_run_memory_limit},
                                    {"schedule_config_reload", &schedule_reload},
                                    {"server_stats", &server_stats},
                                    {"stat_limit", &set_stat_limit},
                                    {"tcp_keepalive", &set_keepalive},
+                                   {"vm_memory_limit", &set_vm_memory_limit},
                                    {nullptr, nullptr}};
 
 void push_hash(lua_State* lua, pool::HashKind kind) {

@@ -2,6 +2,7 @@
 
 #include "lua/constants.h"
 #include "lua/log_line.h"
+#include "lua/routelib.h"
 
 namespace kvferry::lua {
 namespace {
@@ -72,6 +73,7 @@ base::Result<LoadedScripts> ConfigState::run(base::SteadyTime /*now*/) {
   loaded.active_request_limit = settings_.active_request_limit;
   loaded.buffer_memory_limit_bytes = settings_.buffer_memory_limit_bytes;
   loaded.gc_ratio = settings_.gc_ratio;
+  loaded.vm_limits = settings_.vm_limits;
   loaded.user_counter_names = settings_.user_counter_names;
   if (!loaded.user_counter_names.empty()) {
     loaded.user_counters = loaded.user_counter_names.rbegin()->first + 1;
@@ -81,10 +83,16 @@ base::Result<LoadedScripts> ConfigState::run(base::SteadyTime /*now*/) {
 
 base::Result<CompiledFile> ConfigState::run_file(const std::string& name) {
   lua_State* lua = vm_.main();
-  if (luaL_loadfilex(lua, name.c_str(), "t") != LUA_OK) {
+  const bool is_library = is_routelib(name);
+  const std::string_view text = is_library ? routelib_text() : std::string_view{};
+  const int loaded = is_library
+                         ? luaL_loadbufferx(lua, text.data(), text.size(), "=routelib", "t")
+                         : luaL_loadfilex(lua, name.c_str(), "t");
+  if (loaded != LUA_OK) {
     return failure("Failed to load proxy_startfile: ", text_of_error(lua));
   }
-  CompiledFile file{.name = "@" + name, .code = dump_chunk(lua)};
+  CompiledFile file{
+      .name = "@" + name, .code = dump_chunk(lua), .is_library = is_library};
   if (auto done = call_protected(0, "Failed to load data into lua config state: "); !done) {
     return std::move(done).error();
   }
@@ -97,7 +105,7 @@ base::Result<void> ConfigState::call_protected(int results, std::string_view wha
   const int function = lua_gettop(lua);
   lua_pushcfunction(lua, &add_traceback);
   lua_insert(lua, function);
-  const Vm::Run run(vm_);
+  const Vm::Run run(vm_, lua, Vm::Run::Kind::Load);
   if (lua_pcall(lua, 0, results, function) != LUA_OK) {
     return failure(what, text_of_error(lua));
   }

@@ -49,6 +49,7 @@ struct LoadedScripts {
   std::uint32_t active_request_limit = 0;  // Of the process; 0: none.
   std::uint64_t buffer_memory_limit_bytes = 0;
   double gc_ratio = 2.0;
+  VmLimits vm_limits;             // Of workers.
   std::size_t user_counters = 0;  // Highest index plus one; 0: none.
   std::map<std::size_t, std::string> user_counter_names;
 };
@@ -90,6 +91,7 @@ class ConfigState {
     bool uses_tls = false;
     bool has_tls = false;
     double gc_ratio = 2.0;
+    VmLimits vm_limits;
     std::uint32_t active_request_limit = 0;
     std::uint64_t buffer_memory_limit_bytes = 0;
     std::size_t user_counter_limit = kUserCountersDefault;

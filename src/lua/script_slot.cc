@@ -91,7 +91,7 @@ ScriptSlot::~ScriptSlot() {
 }
 
 bool ScriptSlot::build(lua_State* lua) {
-  const Vm::Run run(state_.vm());
+  const Vm::Run run(state_.vm(), lua, Vm::Run::Kind::Load);
   lua_pushcfunction(lua, &ScriptSlot::build_protected);
   lua_pushlightuserdata(lua, this);
   if (lua_pcall(lua, 1, 0, 0) != LUA_OK) {
@@ -157,18 +157,19 @@ void ScriptSlot::send(Call& call, const memcache::Request& request) {
   if (parent_ != nullptr) {
     ++parent_->busy_children_;
   }
-  request_ = call.shared_request != nullptr ? static_cast<route::RouteRequest*>(call.shared_request)
-                                            : &own_request_;
+  auto* const shared = static_cast<route::RouteRequest*>(call.shared_request);
+  // A native route, which is no parent, may be done with its request before this is.
+  request_ = parent_ != nullptr && shared != nullptr ? shared : &own_request_;
   if (request_ == &own_request_) {
-    own_request_.borrow(request);
+    own_request_.borrow(shared != nullptr ? shared->shown() : request);
     charge(request.value.size());
   }
   context_.begin(call);
   lua_pushvalue(thread_, kFunctionPlace);
   push_request_box(thread_);
   resume(1);
-  if (call_ == &call && request_ == &own_request_) {
-    own_request_.keep();  // It waits, and the client's bytes go.
+  if (is_busy_ && request_ == &own_request_) {
+    own_request_.keep();  // It is not over, and the client's bytes go.
   }
 }
 
@@ -192,7 +193,7 @@ void ScriptSlot::resume(int arguments) {
   lua_State* from = state_.current();
   int status = 0;
   {
-    const Vm::Run run(state_.vm());
+    const Vm::Run run(state_.vm(), thread_);
     const WorkerState::Running running(state_, thread_, *this);
     status = lua_resume(thread_, from, arguments, &results);
   }
@@ -327,7 +328,7 @@ Verdict ScriptSlot::on_arrival(std::uint32_t handle, ResultClass natural) {
   }
   push_result(lua, handle);
   push_request_box(lua);
-  const Vm::Run run(state_.vm());
+  const Vm::Run run(state_.vm(), lua);
   if (lua_pcall(lua, 2, 2, 0) != LUA_OK) {
     state_.report_error(lua);
     return verdict;

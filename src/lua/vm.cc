@@ -1,5 +1,6 @@
 #include "lua/vm.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -17,6 +18,13 @@ int on_cycle(lua_State* lua) {
   lua_getmetatable(lua, 1);
   lua_setmetatable(lua, -2);
   return 0;
+}
+
+/// The budget of instructions is used up. From now on every further instruction raises, so that a
+/// pcall in the script cannot go on for ever.
+void on_instructions_used(lua_State* lua, lua_Debug* /*event*/) {
+  lua_sethook(lua, &on_instructions_used, LUA_MASKCOUNT, 1);
+  luaL_error(lua, "instruction budget of this request is used up (mcp.run_instruction_limit)");
 }
 
 int write_chunk(lua_State* /*lua*/, const void* bytes, std::size_t size, void* out) {
@@ -84,7 +92,16 @@ int Vm::on_panic(lua_State* lua) {
   return 0;  // Lua ends the process: this is our own mistake.
 }
 
-Vm::Run::Run(Vm& vm) noexcept : vm_(vm), before_(vm.bytes_max_) {
+Vm::Run::Run(Vm& vm, lua_State* lua, Kind kind) noexcept
+    : vm_(vm),
+      lua_(lua),
+      before_(vm.bytes_max_),
+      is_hooked_(kind == Kind::Request && vm.limits_.run_instructions_max != 0) {
+  if (is_hooked_) {
+    // Lua counts down from here; coroutines that the script makes count for themselves.
+    lua_sethook(lua, &on_instructions_used, LUA_MASKCOUNT,
+                static_cast<int>(vm.limits_.run_instructions_max));
+  }
   const std::size_t room =
       vm.limits_.vm_bytes_max - std::min(vm.used_bytes_, vm.limits_.vm_bytes_max);
   vm.bytes_max_ = vm.used_bytes_ + std::min(room, vm.limits_.run_bytes_max);

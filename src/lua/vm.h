@@ -18,9 +18,15 @@ inline constexpr std::size_t kVmBytesMax = std::size_t{256} << 20;
 /// By how much one run of a script (until it waits or ends) may make the state grow, by default.
 inline constexpr std::size_t kRunBytesMax = std::size_t{64} << 20;
 
+/// How many instructions of Lua one run may take, by default: some tenths of a second.
+inline constexpr std::uint32_t kRunInstructionsMax = 20'000'000;
+
 struct VmLimits {
   std::size_t vm_bytes_max = kVmBytesMax;
   std::size_t run_bytes_max = kRunBytesMax;
+  std::uint32_t run_instructions_max = kRunInstructionsMax;  // 0: none.
+
+  friend bool operator==(const VmLimits&, const VmLimits&) = default;
 };
 
 class Vm {
@@ -44,18 +50,27 @@ class Vm {
   /// Lets the `n`-th allocation of scripts from now on fail, once; for tests. 0: none.
   void fail_allocation_for_test(std::uint64_t n) { fail_countdown_ = n; }
 
-  /// While it lives, script code runs and its budget of memory holds. Outside of it allocations do
-  /// not fail: they are our own, and Lua would have nowhere to report that to.
+  /// While it lives, script code runs on `lua`, and its budgets of memory and, when it serves
+  /// requests, of instructions hold. Outside of it allocations do not fail: they are our own, and
+  /// Lua would have nowhere to report that to.
   class Run {
    public:
-    explicit Run(Vm& vm) noexcept;
-    ~Run() { vm_.bytes_max_ = before_; }
+    enum class Kind : std::uint8_t { Request, Load };
+    Run(Vm& vm, lua_State* lua, Kind kind = Kind::Request) noexcept;
+    ~Run() {
+      vm_.bytes_max_ = before_;
+      if (is_hooked_) {
+        lua_sethook(lua_, nullptr, 0, 0);
+      }
+    }
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
 
    private:
     Vm& vm_;
+    lua_State* lua_;
     std::size_t before_;
+    bool is_hooked_;
   };
 
  private:

@@ -6,6 +6,7 @@
 #include "lua/boxes.h"
 #include "lua/config_state.h"
 #include "lua/log_line.h"
+#include "lua/native_hook.h"
 #include "lua/router.h"
 #include "lua/script_slot.h"
 
@@ -92,6 +93,8 @@ base::Result<void> WorkerState::prepare(const ScriptLoad& load) {
   lua_settop(main(), 0);
   next_limits_ = load.limits;
   next_shrink_ = load.shrink;
+  next_vm_limits_ = load.vm_limits;
+  next_gc_ratio_ = load.gc_ratio;
   next_counters_ =
       load.user_counters == 0 ? user_counters_ : std::make_shared<UserCounters>(load.user_counters);
   renamed_counters_ = load.renamed_counters;
@@ -106,7 +109,12 @@ base::Result<void> WorkerState::run_files(const ScriptLoad& load) {
       return base::Error(base::ErrorCode::InvalidInput,
                          "Failed to load data into worker thread: " + text_of_error(lua, -1));
     }
-    if (auto done = call_protected(0, "Failed to load data into worker thread: "); !done) {
+    if (file.is_library) {
+      push_native_functions(lua);
+    }
+    if (auto done = call_protected(file.is_library ? 1 : 0,
+                                   "Failed to load data into worker thread: ");
+        !done) {
       return done;
     }
   }
@@ -128,7 +136,7 @@ base::Result<void> WorkerState::call_protected(int arguments, std::string_view w
   const int function = lua_gettop(lua) - arguments;
   lua_pushcfunction(lua, &add_traceback);
   lua_insert(lua, function);
-  const Vm::Run run(vm_);
+  const Vm::Run run(vm_, lua, Vm::Run::Kind::Load);
   if (lua_pcall(lua, arguments, 0, function) != LUA_OK) {
     return base::Error(base::ErrorCode::InvalidInput, std::string(what) + text_of_error(lua, -1));
   }
@@ -139,6 +147,8 @@ base::Result<void> WorkerState::call_protected(int arguments, std::string_view w
 void WorkerState::commit() {
   hooks_.apply(staged_);
   hooks_.set_limits(next_limits_);
+  vm_.set_limits(next_vm_limits_);
+  lua_gc(main(), LUA_GCINC, static_cast<int>(next_gc_ratio_ * 100), 0, 0);
   shrink_ = next_shrink_;
   if (next_counters_ != user_counters_) {
     if (user_counters_ != nullptr) {

@@ -38,6 +38,7 @@ inline constexpr const char* kPoolType = "mcp.pool";
 struct CompiledFile {
   std::string name;
   std::string code;
+  bool is_library = false;  // The built-in one, which is given our native functions.
 };
 
 /// What control hands to workers for one load.
@@ -46,6 +47,8 @@ struct ScriptLoad {
   ConfigValue value;     // What mcp_config_pools returned.
   RequestLimits limits;  // This worker's share.
   SlotShrink shrink;
+  VmLimits vm_limits;
+  double gc_ratio = 2.0;
   /// Highest index of user counters plus one; 0: those that there are stay.
   std::size_t user_counters = 0;
   /// Indexes whose name is another one now: they begin at 0.
@@ -178,7 +181,7 @@ class WorkerState final : private ConfigObjects {
   /// The slot whose request runs now; null outside of requests.
   ScriptSlot* running_slot() { return current_slot_; }
 
-  /// The pool, or the local cache, at `index` as a target; null when it is neither.
+  /// The pool, the local cache or the native route at `index` as a target; null when it is none.
   call::Target* target_at(lua_State* lua, int index);
   static bool is_router(lua_State* lua, int index);
   /// Stages a hook whose target is at the top of the stack, and keeps it alive.
@@ -224,6 +227,8 @@ class WorkerState final : private ConfigObjects {
   SlotShrink shrink_;
   SlotShrink next_shrink_;
   RequestLimits next_limits_;
+  VmLimits next_vm_limits_;
+  double next_gc_ratio_ = 2.0;
   std::shared_ptr<UserCounters> user_counters_;
   std::shared_ptr<UserCounters> next_counters_;
   std::vector<std::size_t> renamed_counters_;
@@ -246,6 +251,8 @@ inline bool can_run_locally(memcache::Command command) {
 }
 /// mcp.internal.
 int run_local(lua_State* lua);
+/// The limiter of mcp.ratelim_global_tbf at `index`; null when it is none.
+const ConfigValue::Limiter* shared_limiter_at(lua_State* lua, int index);
 /// The fields of mcp.ratelim_tbf and mcp.ratelim_global_tbf; raises on bad ones.
 route::TokenBucketOptions read_bucket_options(lua_State* lua, int index);
 
