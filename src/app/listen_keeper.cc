@@ -31,6 +31,7 @@ front::ServiceOptions service_options(const config::Model& model, const config::
   const bool is_store = pool.protocol == config::PoolProtocol::Store;
   options.words = is_store ? memcache::ErrorWords::Store : memcache::ErrorWords::Proxy;
   options.allows_admin = is_store || listener.is_admin;
+  options.allows_watch = options.allows_admin;
   options.parser.value_bytes_max =
       is_store ? model.process.store.item_bytes_max
                : std::min<std::uint64_t>(model.process.item_bytes_max, memcache::kValueBytesMax);
@@ -72,6 +73,7 @@ base::Result<ListenSet> ListenSet::open(const config::Model& model, std::size_t 
         return std::move(opened).error();
       }
       plan.pool = pool.protocol == config::PoolProtocol::Store ? std::string{} : pool.name;
+      plan.tag = listener.tag;
       plan.service = service_options(model, pool, listener);
       made.plans_.push_back(std::move(plan));
       made.entries_.push_back(std::move(entry));

@@ -2,12 +2,14 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pwd.h>
 #include <sstream>
+#include <string_view>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
@@ -92,6 +94,21 @@ std::string become(const std::string& user) {
   return {};
 }
 
+bool has_test_hooks() {
+  const char* const value = std::getenv("KVFERRY_TEST_HOOKS");  // NOLINT(concurrency-mt-unsafe): no
+                                                                // thread yet
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+void let_scripts_decide(front::ServiceOptions& service) {
+  service.words = memcache::ErrorWords::Proxy;
+  // Scripts see requests whole, and backends judge their lines.
+  service.parser.value_bytes_max = memcache::kValueBytesMax;
+  service.parser.stream_bytes_min = memcache::kValueBytesMax;
+  service.parser.close_on_long_line = false;
+  service.judges_lines = false;
+}
+
 int fail(const std::string& text) {
   static_cast<void>(std::fprintf(stderr, "kvferry: %s\n", text.c_str()));
   return 1;
@@ -140,6 +157,11 @@ void adjust_listeners(const MemcachedOptions& options,
                       std::vector<ListenerPlan>& listeners) {
   for (ListenerPlan& listener : listeners) {
     listener.service.credentials = credentials;
+    listener.service.allows_watch = options.allows_watch;
+    listener.service.quits_with_words = true;
+    if (!options.lua_files.empty()) {
+      let_scripts_decide(listener.service);
+    }
     listener.service.requests_per_turn = options.requests_per_turn * kTurnsPerLimit;
   }
 }
@@ -169,9 +191,6 @@ int run_memcached(const std::vector<std::string>& arguments) {
     return 1;
   }
   MemcachedOptions& options = line.options;
-  if (!options.lua_files.empty()) {
-    return fail("-o proxy_config is not served by this build yet");
-  }
   auto listeners = resolve_listeners(options.listeners);
   if (!listeners) {
     return fail(listeners.error().text());
@@ -184,6 +203,7 @@ int run_memcached(const std::vector<std::string>& arguments) {
     return fail("cannot run in the background");
   }
   ServerOptions server;
+  server.has_test_hooks = has_test_hooks();
   server.pid_file = options.pid_file;
   server.lua_files = options.lua_files;
   server.proxy_arg = options.proxy_arg;

@@ -15,6 +15,7 @@
 
 #include "app/memcached_mode.h"
 #include "app/metrics.h"
+#include "app/script_stats_text.h"
 #include "app/stats_text.h"
 #include "app/version.h"
 #include "config/loader.h"
@@ -45,6 +46,10 @@ std::size_t raise_descriptor_limit() {
   static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
   static_cast<void>(getrlimit(RLIMIT_NOFILE, &limit));
   return static_cast<std::size_t>(limit.rlim_cur);
+}
+
+std::size_t worker_count(const config::Model& model) {
+  return model.process.workers == 0 ? processors() : model.process.workers;
 }
 
 net::Io engine_of(config::IoEngine io) {
@@ -112,8 +117,14 @@ base::Result<void> Server::start() {
   if (auto watching = watch_signals(); !watching) {
     return watching;
   }
+  open_scripts(*loaded);
   if (auto started = start_workers(*loaded); !started) {
     return started;
+  }
+  if (scripts_ != nullptr) {
+    if (auto done = scripts_->load_first(workers_); !done) {
+      return done;
+    }
   }
   if (auto applied = apply(std::move(loaded).value()); !applied) {
     return applied;
@@ -177,22 +188,13 @@ base::Result<void> Server::open_basics(const config::Model& model) {
   const std::size_t descriptors = raise_descriptor_limit();
   const std::size_t reserve = std::min(kReservedDescriptors, descriptors / 4);
   std::size_t clients_max = descriptors - reserve;
-  store::StoreConfig store{.limit_bytes = process.store.memory_bytes,
-                           .item_bytes_max = process.store.item_bytes_max};
   if (options_.memcached) {
     clients_max = std::min<std::size_t>(clients_max, options_.memcached->clients_max);
-    store.is_evicting = options_.memcached->is_evicting;
-    store.has_cas = options_.memcached->has_cas;
-    if (!options_.memcached->auth_file.empty()) {
-      auto credentials = read_credentials(options_.memcached->auth_file);
-      if (!credentials) {
-        return std::move(credentials).error();
-      }
-      credentials_ = std::move(credentials).value();
-    }
   }
   process_limit_ = std::make_unique<front::ClientLimit>(clients_max);
-  store_ = std::make_unique<store::Store>(store);
+  if (auto opened = open_store(process); !opened) {
+    return opened;
+  }
   // Control handles little: the plain engine keeps its descriptors out of the ring's accounts.
   auto loop = net::Loop::open(net::LoopOptions{.io = net::Io::Epoll}, *budget_);
   if (!loop) {
@@ -208,8 +210,61 @@ base::Result<void> Server::open_basics(const config::Model& model) {
   return {};
 }
 
+base::Result<void> Server::open_store(const config::ProcessOptions& process) {
+  const MemcachedOptions wishes = options_.memcached.value_or(MemcachedOptions{});
+  if (!wishes.auth_file.empty()) {
+    auto credentials = read_credentials(wishes.auth_file);
+    if (!credentials) {
+      return std::move(credentials).error();
+    }
+    credentials_ = std::move(credentials).value();
+  }
+  prefixes_ = std::make_unique<route::PrefixStats>(wishes.prefix_delimiter, wishes.counts_prefixes);
+  store_ = std::make_unique<store::Store>(
+      store::StoreConfig{.limit_bytes = process.store.memory_bytes,
+                         .item_bytes_max = process.store.item_bytes_max,
+                         .is_evicting = wishes.is_evicting,
+                         .has_cas = wishes.has_cas,
+                         .observer = &eviction_report_});
+  administration_ = std::make_unique<Administration>(
+      Administration::Setup{.store = store_.get(),
+                            .clock = &clock_,
+                            .allows_shutdown = wishes.allows_shutdown,
+                            .has_test_hooks = options_.has_test_hooks,
+                            .end = [this] { loop_->post([this] { drain(); }); },
+                            .on_clock_moved =
+                                [this] {
+                                  for (auto& worker : workers_) {
+                                    worker->renew_clock();
+                                  }
+                                }});
+  if (options_.has_test_hooks) {
+    log_->write(base::LogLevel::Warning, "app",
+                "KVFERRY_TEST_HOOKS=1: clients can move the clock; never serve users like this");
+  }
+  return {};
+}
+
+void Server::open_scripts(const config::Model& model) {
+  if (options_.lua_files.empty()) {
+    return;
+  }
+  scripts_ = std::make_unique<ScriptControl>(
+      ScriptControl::Setup{.files = options_.lua_files,
+                           .proxy_argument = options_.proxy_arg ? &*options_.proxy_arg : nullptr,
+                           .workers = worker_count(model),
+                           .has_test_hooks = options_.has_test_hooks,
+                           .loop = *loop_,
+                           .resolver = *resolver_,
+                           .watch = watch_,
+                           .log = *log_,
+                           .compose_stats = [this](std::string_view words, std::string& out) {
+                             return compose_stats(words, out);
+                           }});
+}
+
 base::Result<void> Server::start_workers(const config::Model& model) {
-  const std::size_t count = model.process.workers == 0 ? processors() : model.process.workers;
+  const std::size_t count = worker_count(model);
   for (std::size_t i = 0; i < count; ++i) {
     workers_.push_back(std::make_unique<Worker>(
         Worker::Setup{.index = i,
@@ -219,7 +274,11 @@ base::Result<void> Server::start_workers(const config::Model& model) {
                       .registry = &registry_,
                       .host = this,
                       .store = store_.get(),
-                      .process_limit = process_limit_.get()}));
+                      .process_limit = process_limit_.get(),
+                      .watch = &watch_,
+                      .clock = &clock_,
+                      .scripts = scripts_ == nullptr ? nullptr : &scripts_->shared(),
+                      .store_options = store_target_options()}));
     if (auto started = workers_.back()->start(); !started) {
       workers_.pop_back();
       return started;
@@ -239,6 +298,14 @@ base::Result<void> Server::start_workers(const config::Model& model) {
                {"io", first.engine_name()},
                {"io_reason", first.fallback_reason()}});
   return {};
+}
+
+route::StoreTargetOptions Server::store_target_options() {
+  const MemcachedOptions wishes = options_.memcached.value_or(MemcachedOptions{});
+  return route::StoreTargetOptions{.is_flush_enabled = wishes.allows_flush,
+                                   .is_dump_enabled = wishes.allows_dump,
+                                   .watch = &watch_,
+                                   .prefixes = prefixes_.get()};
 }
 
 base::Result<void> Server::check_unchangeable(const config::Model& model) const {
@@ -468,6 +535,10 @@ void Server::reload() {
   if (is_draining_) {
     return;
   }
+  if (scripts_ != nullptr) {
+    scripts_->reload(workers_);
+    return;
+  }
   auto loaded = load();
   const base::Result<void> applied =
       loaded ? apply(std::move(loaded).value()) : base::Result<void>(loaded.error());
@@ -500,7 +571,10 @@ void Server::tick() {
   retired_admins_.clear();
   config_watch_retired_.reset();
   log_->flush();
-  store_->maintain(store_now());
+  store_->maintain(clock_.now());
+  if (scripts_ != nullptr && !is_draining_) {
+    scripts_->tick(workers_);
+  }
   loop_->timers().arm(*tick_timer_, loop_->now() + kTick);
 }
 
@@ -529,12 +603,29 @@ void Server::on_worker_ended(std::size_t /*index*/) {
 }
 
 bool Server::compose_stats(std::string_view words, std::string& out) {
-  return app::compose_stats(StatsSources{.registry = registry_,
-                                         .store = *store_,
-                                         .budget = *budget_,
-                                         .threads = workers_.size(),
-                                         .clients = *process_limit_},
-                            words, out);
+  if (scripts_ != nullptr && compose_script_stats(*scripts_, words, out)) {
+    return true;
+  }
+  const std::size_t begin = out.size();
+  const bool is_known = app::compose_stats(StatsSources{.registry = registry_,
+                                                        .store = *store_,
+                                                        .budget = *budget_,
+                                                        .threads = workers_.size(),
+                                                        .clients = *process_limit_},
+                                           words, out);
+  constexpr std::string_view kEnd = "END\r\n";
+  if (scripts_ != nullptr && words.empty() && std::string_view(out).substr(begin).ends_with(kEnd)) {
+    std::uint64_t errors = 0;
+    for (const StatsRegistry::ServiceEntry& service : registry_.services()) {
+      errors += service.stats->parse_errors.get();
+    }
+    out.insert(out.size() - kEnd.size(), compose_script_rows(*scripts_, errors));
+  }
+  return is_known;
+}
+
+bool Server::administer(const memcache::Request& request, std::string& out) {
+  return administration_->run(request, out);
 }
 
 admin::MetricsModel Server::collect() {

@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "admin/admin_server.h"
+#include "app/administration.h"
 #include "app/config_watch.h"
 #include "app/listen_keeper.h"
 #include "app/memcached_options.h"
 #include "app/pool_keeper.h"
+#include "app/script_control.h"
 #include "app/stats_registry.h"
 #include "app/worker.h"
 #include "base/log.h"
@@ -25,7 +27,9 @@
 #include "config/model.h"
 #include "net/loop.h"
 #include "net/resolver.h"
+#include "route/prefix_stats.h"
 #include "store/store.h"
+#include "watch/hub.h"
 
 namespace kvferry::app {
 
@@ -64,10 +68,14 @@ class Server final : private WorkerHost {
   void on_backend_down(const std::string& pool, const std::string& label) override;
   void on_backend_failed(const std::string& pool, const std::string& label) override;
   bool compose_stats(std::string_view words, std::string& out) override;
+  bool administer(const memcache::Request& request, std::string& out) override;
   void on_worker_ended(std::size_t index) override;
 
   base::Result<void> start();
   base::Result<void> open_basics(const config::Model& model);
+  base::Result<void> open_store(const config::ProcessOptions& process);
+  route::StoreTargetOptions store_target_options();
+  void open_scripts(const config::Model& model);
   base::Result<void> start_workers(const config::Model& model);
   base::Result<config::Model> load();
   config::Model default_model() const;
@@ -95,6 +103,11 @@ class Server final : private WorkerHost {
   ServerOptions options_;
   std::unique_ptr<base::Log> log_;
   std::unique_ptr<base::MemoryBudget> budget_;
+  watch::Hub watch_{&base::WallTime::clock::now};
+  route::EvictionReport eviction_report_{watch_};
+  StoreClock clock_;
+  std::unique_ptr<route::PrefixStats> prefixes_;
+  std::unique_ptr<Administration> administration_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<front::ClientLimit> process_limit_;
   std::shared_ptr<const front::Credentials> credentials_;  // Null: clients need none.
@@ -104,6 +117,7 @@ class Server final : private WorkerHost {
   config::Model model_;
   std::map<std::string, std::unique_ptr<PoolKeeper>> keepers_;
   std::shared_ptr<ListenSet> listens_;
+  std::unique_ptr<ScriptControl> scripts_;  // Null: no scripts decide the routes.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<admin::AdminServer> admin_;
   // Replaced ones, until the next tick: one of their handlers may have asked for the reload.

@@ -55,6 +55,7 @@ struct Worker::Room {
   call::CallPool calls;
   base::SlabPool sessions;
   std::unique_ptr<route::StoreTarget> store_target;
+  std::unique_ptr<ScriptWorker> scripts;
   std::unordered_map<std::string, std::unique_ptr<pool::Pool>> pools;
   std::vector<std::unique_ptr<pool::Pool>> retired_pools;
   std::vector<ServiceSlot> services;
@@ -105,10 +106,20 @@ void Worker::run(const std::function<void(base::Result<void>)>& on_started) {
   engine_name_ = loop_->engine_name();
   fallback_reason_ = loop_->fallback_reason();
   if (setup_.store != nullptr) {
-    room_->store_target = std::make_unique<route::StoreTarget>(*setup_.store, *setup_.budget,
-                                                               route::StoreTargetOptions{});
+    room_->store_target =
+        std::make_unique<route::StoreTarget>(*setup_.store, *setup_.budget, setup_.store_options);
     setup_.registry->add(room_->store_target->stats());
     tick_clock();
+  }
+  if (setup_.scripts != nullptr) {
+    room_->scripts =
+        std::make_unique<ScriptWorker>(ScriptWorker::Setup{.index = setup_.index,
+                                                           .loop = *loop_,
+                                                           .calls = room_->calls,
+                                                           .local = *room_->store_target,
+                                                           .shared = *setup_.scripts,
+                                                           .watch = *setup_.watch,
+                                                           .log = *setup_.log});
   }
   loop_->timers().arm(room_->house_timer, loop_->now() + kHouseKeeping);
   // Short sleeps are meant as they are said; the default slack of 50 us would double them.
@@ -147,7 +158,7 @@ void Worker::take_over(const Plan& plan, const std::vector<int>& sockets) {
       take_over_listener(listener, sockets[i]);
     } else {
       kept->pool = listener.pool;
-      kept->service->configure(listener.service, target_of(listener.pool));
+      kept->service->configure(service_options(listener), target_of(listener.pool, listener.tag));
       room_->services.push_back(std::move(*kept));
     }
   }
@@ -189,12 +200,15 @@ void Worker::take_over_listener(const ListenerPlan& listener, int socket) {
                                       .calls = room_->calls,
                                       .sessions = room_->sessions,
                                       .budget = *setup_.budget,
-                                      .commands = *this};
+                                      .commands = *this,
+                                      .watch = setup_.watch};
   ServiceSlot slot;
   slot.address = listener.address;
   slot.pool = listener.pool;
-  slot.service = std::make_unique<front::Service>(
-      context, listener.service, target_of(listener.pool), *setup_.process_limit, listener.clients);
+  slot.tag = listener.tag;
+  slot.service = std::make_unique<front::Service>(context, service_options(listener),
+                                                  target_of(listener.pool, listener.tag),
+                                                  *setup_.process_limit, listener.clients);
   if (listener.pool.empty()) {
     slot.service->set_forget(
         base::Delegate<void(std::string_view)>::to<&route::StoreTarget::on_value_too_large>(
@@ -214,13 +228,35 @@ void Worker::take_over_listener(const ListenerPlan& listener, int socket) {
   room_->services.push_back(std::move(slot));
 }
 
-call::Target& Worker::target_of(const std::string& pool) {
+call::Target& Worker::target_of(const std::string& pool, const std::string& tag) {
+  if (room_->scripts != nullptr) {
+    return room_->scripts->hooks().target(tag);
+  }
   if (pool.empty()) {
     return *room_->store_target;
   }
   const auto found = room_->pools.find(pool);
   KVF_CHECK(found != room_->pools.end());
   return *found->second;
+}
+
+front::ServiceOptions Worker::service_options(const ListenerPlan& listener) {
+  front::ServiceOptions options = listener.service;
+  if (room_->scripts != nullptr) {
+    options.hooked = room_->scripts->hooks().keyless(listener.tag);
+  }
+  return options;
+}
+
+void Worker::run_with_scripts(std::function<void(ScriptWorker&)> work) {
+  loop_->post([this, work = std::move(work)] {
+    work(*room_->scripts);
+    for (ServiceSlot& slot : room_->services) {
+      front::ServiceOptions options = slot.service->options();
+      options.hooked = room_->scripts->hooks().keyless(slot.tag);
+      slot.service->configure(options, target_of(slot.pool, slot.tag));
+    }
+  });
 }
 
 void Worker::announce_backends(pool::Pool& pool) const {
@@ -241,7 +277,7 @@ void Worker::announce_backends(pool::Pool& pool) const {
 void Worker::sort_lingering() {
   for (ServiceSlot& slot : room_->lingering_services) {
     if (slot.pool.empty() || room_->pools.contains(slot.pool)) {
-      slot.service->configure(slot.service->options(), target_of(slot.pool));
+      slot.service->configure(slot.service->options(), target_of(slot.pool, slot.tag));
     } else {
       slot.service->drain();
       room_->retired_services.push_back(std::move(slot));
@@ -274,6 +310,9 @@ void Worker::keep_house() {
     }
   }
   retire_rest();
+  if (room_->scripts != nullptr) {
+    room_->scripts->state().keep_house();
+  }
   room_->calls.trim();
   room_->sessions.trim();
   if (room_->store_target != nullptr) {
@@ -282,11 +321,14 @@ void Worker::keep_house() {
   loop_->timers().arm(room_->house_timer, loop_->now() + kHouseKeeping);
 }
 
+void Worker::read_clock() {
+  room_->store_target->set_now(setup_.clock->now());
+}
+
 /// The store's clock counts whole seconds: it is set at the beginning of each.
 void Worker::tick_clock() {
+  read_clock();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  room_->store_target->set_now(store::Instant(
-      static_cast<std::uint32_t>(std::chrono::duration_cast<base::Seconds>(now).count())));
   const auto into_second = std::chrono::duration_cast<base::Millis>(now) % base::Seconds(1);
   loop_->timers().arm(room_->clock_timer, loop_->now() + base::Seconds(1) - into_second);
 }
@@ -322,6 +364,9 @@ void Worker::check_drained() {
     for (auto& pool : room_->retired_pools) {
       pool->shut();
     }
+    if (room_->scripts != nullptr) {
+      room_->scripts->shut();
+    }
     loop_->stop();
     return;
   }
@@ -340,6 +385,9 @@ void Worker::check_drained() {
     for (auto& pool : room_->retired_pools) {
       pool->shut();
     }
+    if (room_->scripts != nullptr) {
+      room_->scripts->shut();
+    }
   }
   loop_->timers().arm(room_->drain_timer, now + kDrainCheck);
 }
@@ -350,6 +398,14 @@ std::string_view Worker::version() const {
 
 bool Worker::stats(std::string_view words, std::string& out) {
   return setup_.host->compose_stats(words, out);
+}
+
+bool Worker::administer(const memcache::Request& request, std::string& out) {
+  return setup_.host->administer(request, out);
+}
+
+void Worker::renew_clock() {
+  loop_->post([this] { read_clock(); });
 }
 
 void Worker::on_binary_client(int fd) {

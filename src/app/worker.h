@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "app/plan.h"
+#include "app/script_worker.h"
 #include "app/stats_registry.h"
+#include "app/store_clock.h"
 #include "base/log.h"
 #include "base/memory_budget.h"
 #include "base/result.h"
@@ -22,10 +24,9 @@
 #include "front/service.h"
 #include "net/loop.h"
 #include "pool/pool.h"
+#include "route/store_target.h"
+#include "watch/hub.h"
 
-namespace kvferry::route {
-class StoreTarget;
-}
 namespace kvferry::store {
 class Store;
 }
@@ -39,6 +40,8 @@ class WorkerHost {
   virtual void on_backend_failed(const std::string& pool, const std::string& label) = 0;
   /// Appends the reply to `stats <words>`; false when unknown.
   virtual bool compose_stats(std::string_view words, std::string& out) = 0;
+  /// Appends the reply to an administration command; false when it is not known here.
+  virtual bool administer(const memcache::Request& request, std::string& out) = 0;
   /// The worker has drained and its loop has ended.
   virtual void on_worker_ended(std::size_t index) = 0;
 
@@ -58,6 +61,10 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
     WorkerHost* host = nullptr;
     store::Store* store = nullptr;
     front::ClientLimit* process_limit = nullptr;
+    watch::Hub* watch = nullptr;
+    const StoreClock* clock = nullptr;
+    ScriptShared* scripts = nullptr;  // Null: no scripts decide the routes.
+    route::StoreTargetOptions store_options{};
   };
 
   explicit Worker(Setup setup);
@@ -72,6 +79,10 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   /// is done.
   void apply(std::shared_ptr<const Plan> plan, std::vector<int> sockets,
              std::function<void()> on_applied);
+  /// Runs `work` on the worker, which has scripts; hooks may have changed after it.
+  void run_with_scripts(std::function<void(ScriptWorker&)> work);
+  /// The clock of the store was moved: look at it now.
+  void renew_clock();
   /// Ends all sessions once they are answered, at the latest after `deadline`; then the thread
   /// ends.
   void drain(base::Millis deadline);
@@ -85,6 +96,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   struct ServiceSlot {
     net::Address address;
     std::string pool;  // Empty for the embedded store.
+    std::string tag;   // Which hooks of scripts are for it.
     std::unique_ptr<front::Service> service;
     std::unique_ptr<net::Listener> listener;  // Null while draining.
   };
@@ -94,6 +106,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   bool stats(std::string_view words, std::string& out) override;
   void on_binary_client(int fd) override;
   void set_verbosity(unsigned level) override;
+  bool administer(const memcache::Request& request, std::string& out) override;
 
   // pool::PoolEvents
   void on_backend_down(const pool::PoolOptions& pool, const pool::ServerOptions& server) override;
@@ -106,11 +119,13 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   void take_over_listener(const ListenerPlan& listener, int socket);
   void sort_lingering();
   void retire_rest();
-  call::Target& target_of(const std::string& pool);
+  call::Target& target_of(const std::string& pool, const std::string& tag);
+  front::ServiceOptions service_options(const ListenerPlan& listener);
   void announce_backends(pool::Pool& pool) const;
   base::Micros pace();
   void keep_house();
   void tick_clock();
+  void read_clock();
   void begin_drain(base::Millis deadline);
   void check_drained();
 
