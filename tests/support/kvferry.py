@@ -11,12 +11,14 @@ from pathlib import Path
 
 from support.memcached import Memcached
 from support.process import Process, START_SECONDS, is_listening, wait_for
+from support.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTENING = re.compile(r"listening\b.*?\baddress=\"?127\.0\.0\.1:(\d+)\"?(?:.*?\bpool=\"?([\w.-]+)\"?)?")
 SANITIZER_REPORTS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "WARNING: ThreadSanitizer",
                      "runtime error:", "check failed")
 IO_URING_SETUP = 425  # The number of the system call, the same on all architectures.
+WITHOUT_URING = Path(__file__).with_name("without_uring.py")
 
 
 def program() -> Path:
@@ -128,6 +130,62 @@ class Kvferry:
         status = self.process.terminate()
         self.check_log()
         assert status == 0, "exit status %d\n%s" % (status, self.log()[-3000:])
+
+
+class ScriptedKvferry(Kvferry):
+    """A running `kvferry memcached` whose routes come from Lua files.
+
+    `script` is the text of one file, or a list of them; it may be replaced by write() and taken over by reload().
+    `listen` are texts for -l; the first without a tag is what port() gives when they name no ports.
+    """
+
+    def __init__(self, folder: Path, script, io: str, *args, listen=("127.0.0.1:0",), workers: int = 1, proxy_arg: str = "",
+                 env=None):
+        # pylint: disable=super-init-not-called
+        assert program().exists(), "no program at %s: build it, or set KVFERRY_BINARY" % program()
+        self.folder = Path(folder)
+        scripts = [script] if isinstance(script, str) else script
+        self.files = [self.folder / ("routes%d.lua" % (number + 1)) for number in range(len(scripts))]
+        self.file = self.files[-1]
+        for file, text in zip(self.files, scripts):
+            file.write_text(text)
+        self._expected = len(listen)
+        options = "proxy_config=" + ":".join(map(str, self.files))
+        if proxy_arg:
+            options += ",proxy_arg=" + proxy_arg
+        if io == "uring":
+            options += ",proxy_uring"
+        # The command line of memcached cannot ask for epoll.
+        argv = ["/usr/bin/python3", WITHOUT_URING] if io == "epoll" else []
+        argv += [program(), "memcached", "-U", "0", "-t", workers, "-o", options, *args]
+        for each in listen:
+            argv += ["-l", each]
+        self.process = Process(argv, self.folder / "kvferry.log", env={**os.environ, **(env or {})})
+        try:
+            wait_for(self._has_started, START_SECONDS, "kvferry logs its listeners")
+            assert "io=%s" % {"uring": "io_uring"}.get(io, io) in self.log(), self.log()[:1000]
+        except BaseException:
+            self.process.kill()
+            raise
+
+    def stats(self, what: str = "") -> dict:
+        """The figures of `stats` or `stats WHAT`."""
+        with Wire(self.port()) as client:
+            client.send(b"stats" + (b" " + what.encode() if what else b"") + b"\r\n")
+            lines = iter(client.receive_line, b"END\r\n")
+            return dict(line.decode().rstrip().split(" ", 2)[1:] for line in lines)
+
+    def reload_and_wait(self, script=None) -> bool:
+        """Returns when the load that it asks for has ended: True when it ended well."""
+        with Wire(self.port()) as watcher:
+            watcher.ask(b"watch proxyevents\r\n", b"OK\r\n")
+            self.reload(script)
+            while True:
+                line = watcher.receive_line()
+                if b"type=proxy_conf status=done" in line:
+                    return True
+                if b"type=proxy_conf status=failed" in line:
+                    return False
 
 
 @contextlib.contextmanager

@@ -99,6 +99,22 @@ def kvferry(tmp_path, cleanup, io):
 
 
 @pytest.fixture
+def scripted(tmp_path, cleanup, io):
+    """scripted(script, *args) starts `kvferry memcached` with Lua routes on the engine of the test; it must end cleanly."""
+    count = 0
+
+    def start(script, *args, **options):
+        nonlocal count
+        count += 1
+        folder = tmp_path / ("scripted%d" % count)
+        folder.mkdir()
+        server = kvferry_support.ScriptedKvferry(folder, script, io, *args, **options)
+        cleanup.add(server.stop)
+        return server
+    return start
+
+
+@pytest.fixture
 def wire(cleanup):
     """wire(port) connects a raw client."""
     def connect(port, **options):
