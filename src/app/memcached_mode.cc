@@ -17,6 +17,7 @@
 #include "app/memcached_command_line.h"
 #include "app/server.h"
 #include "net/socket.h"
+#include "pool/mcp_failure.h"
 
 namespace kvferry::app {
 namespace {
@@ -107,6 +108,7 @@ void let_scripts_decide(front::ServiceOptions& service) {
   service.parser.stream_bytes_min = memcache::kValueBytesMax;
   service.parser.close_on_long_line = false;
   service.judges_lines = false;
+  service.cut_line = pool::kMcpFailureLine;
 }
 
 int fail(const std::string& text) {

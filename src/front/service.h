@@ -86,6 +86,8 @@ struct ServiceOptions {
   std::bitset<memcache::kCommandCount> hooked;
   /// Lines that announce a value are looked at before they are passed on (Session::is_sound).
   bool judges_lines = true;
+  /// In place of a reply that was cut off before its turn came.
+  std::string_view cut_line = "SERVER_ERROR kvferry: connection to backend lost\r\n";
   /// Calls of one client that may be in flight; then its requests wait.
   std::uint32_t inflight_max = 1024;
   /// Requests of one client that are started in one turn; then others get theirs.

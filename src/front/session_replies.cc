@@ -9,13 +9,6 @@ using call::Call;
 using call::Flow;
 using call::ReplyPart;
 
-namespace {
-
-/// In place of a reply that was cut off before its turn came.
-constexpr std::string_view kCutLine = "SERVER_ERROR kvferry: connection to backend lost\r\n";
-
-}  // namespace
-
 Flow Session::on_reply(Call& call, const ReplyPart& part) {
   if (part.is_first) {
     call.is_hidden = call.quiet != call::Quiet::No && part.origin != call::ReplyOrigin::Script &&
@@ -56,7 +49,7 @@ Flow Session::on_front_reply(Call& call, const ReplyPart& part) {
     } else if (!call.stash.empty()) {
       pass_stash_whole(call);
     }
-    write(part.is_broken ? kCutLine : part.bytes);
+    write(part.is_broken ? service_.options_.cut_line : part.bytes);
   }
   pop_front();
   pass_stashes();
@@ -70,7 +63,7 @@ Flow Session::on_early_reply(Call& call, const ReplyPart& part) {
     call.stash.clear();
   }
   if (is_shown) {
-    keep(call, part.is_broken ? kCutLine : part.bytes);
+    keep(call, part.is_broken ? service_.options_.cut_line : part.bytes);
   }
   if (part.is_last) {
     call.is_done = true;

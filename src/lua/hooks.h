@@ -52,6 +52,7 @@ class Hooks {
   /// names stays.
   void apply(const std::vector<StagedHook>& staged);
   void set_limits(const RequestLimits& limits) { limits_ = limits; }
+  const RequestLimits& limits() const { return limits_; }
   /// Whether values and replies may still be kept.
   bool has_buffer_room() const {
     return limits_.buffer_bytes_max == 0 || stats_.buffer_bytes.get() <= limits_.buffer_bytes_max;

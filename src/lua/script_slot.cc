@@ -112,6 +112,7 @@ int ScriptSlot::build_protected(lua_State* lua) {
   if (lua_isfunction(lua, -1) == 0) {
     return raise(lua, "function generator didn't return a function");
   }
+  slot.plain_kind_ = slot.state_.shapes().recognise(lua, -1);
   lua_setiuservalue(lua, context, kFunctionValue);
   slot.prepare_thread();
   return 0;
@@ -140,6 +141,37 @@ void ScriptSlot::make_context(lua_State* lua) {
 void ScriptSlot::prepare_thread() {
   lua_settop(thread_, kContextPlace);
   lua_getiuservalue(thread_, kContextPlace, kFunctionValue);
+}
+
+ScriptSlot::Plain ScriptSlot::plain() const {
+  if (plain_kind_ != PlainKind::Forward) {
+    return Plain{.kind = plain_kind_};
+  }
+  // Upvalues in the order of their use: rctx, then the handle.
+  lua_getupvalue(thread_, kFunctionPlace, 1);
+  lua_getupvalue(thread_, kFunctionPlace, 2);
+  Plain found;
+  int is_number = 0;
+  const lua_Integer handle = lua_tointegerx(thread_, -1, &is_number);
+  if (lua_touserdata(thread_, -2) == lua_touserdata(thread_, kContextPlace) && is_number != 0 &&
+      handle >= 0 && handle < local_handle() && !has_callback_[static_cast<std::size_t>(handle)]) {
+    found = Plain{.kind = PlainKind::Forward, .handle = static_cast<std::uint32_t>(handle)};
+  }
+  lua_pop(thread_, 2);
+  return found;
+}
+
+void ScriptSlot::answer_text(Call& call, const memcache::Request& /*request*/) {
+  // It returns its only constant; running it costs little and shows which.
+  lua_pushvalue(thread_, kFunctionPlace);
+  lua_call(thread_, 0, 1);
+  const std::string_view text = text_at(thread_, -1);
+  call.sink->on_reply(call, call::ReplyPart{.bytes = text,
+                                            .code = ReplyCode::Other,
+                                            .is_first = true,
+                                            .is_last = true,
+                                            .origin = call::ReplyOrigin::Script});
+  lua_settop(thread_, kFunctionPlace);
 }
 
 void ScriptSlot::push_context(lua_State* lua) const {

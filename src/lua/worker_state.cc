@@ -44,6 +44,7 @@ WorkerState::WorkerState(const Setup& setup)
   lua_setfield(lua, -2, "__mode");
   lua_setmetatable(lua, -2);
   objects_ref_ = luaL_ref(lua, LUA_REGISTRYINDEX);
+  shapes_ = std::make_unique<PlainShapes>(lua);
   define_api();
 }
 
@@ -112,8 +113,8 @@ base::Result<void> WorkerState::run_files(const ScriptLoad& load) {
     if (file.is_library) {
       push_native_functions(lua);
     }
-    if (auto done = call_protected(file.is_library ? 1 : 0,
-                                   "Failed to load data into worker thread: ");
+    if (auto done =
+            call_protected(file.is_library ? 1 : 0, "Failed to load data into worker thread: ");
         !done) {
       return done;
     }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -22,6 +23,7 @@
 #include "lua/generator.h"
 #include "lua/globals.h"
 #include "lua/hooks.h"
+#include "lua/plain_function.h"
 #include "lua/script_stats.h"
 #include "lua/vm.h"
 #include "net/loop.h"
@@ -147,6 +149,9 @@ class WorkerState final : private ConfigObjects {
   NameCounts& names() { return setup_.names; }
   ScriptEvents& events() { return setup_.events; }
   const SlotShrink& shrink() const { return shrink_; }
+  const PlainShapes& shapes() const { return *shapes_; }
+  /// Whether requests to `target` may be logged by its backends, for which routes must see them.
+  bool is_logged(const call::Target* target) const { return logged_.contains(target); }
   /// Where mcp.stat counts; read by control.
   std::shared_ptr<const UserCounters> user_counters() const { return user_counters_; }
   /// Those that come into force with the load that is prepared.
@@ -224,6 +229,8 @@ class WorkerState final : private ConfigObjects {
   Vm vm_;
   SavedGlobals globals_;
   Hooks hooks_;
+  std::unique_ptr<const PlainShapes> shapes_;
+  std::unordered_set<const call::Target*> logged_;
   SlotShrink shrink_;
   SlotShrink next_shrink_;
   RequestLimits next_limits_;
