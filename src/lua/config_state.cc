@@ -85,14 +85,12 @@ base::Result<CompiledFile> ConfigState::run_file(const std::string& name) {
   lua_State* lua = vm_.main();
   const bool is_library = is_routelib(name);
   const std::string_view text = is_library ? routelib_text() : std::string_view{};
-  const int loaded = is_library
-                         ? luaL_loadbufferx(lua, text.data(), text.size(), "=routelib", "t")
-                         : luaL_loadfilex(lua, name.c_str(), "t");
+  const int loaded = is_library ? luaL_loadbufferx(lua, text.data(), text.size(), "=routelib", "t")
+                                : luaL_loadfilex(lua, name.c_str(), "t");
   if (loaded != LUA_OK) {
     return failure("Failed to load proxy_startfile: ", text_of_error(lua));
   }
-  CompiledFile file{
-      .name = "@" + name, .code = dump_chunk(lua), .is_library = is_library};
+  CompiledFile file{.name = "@" + name, .code = dump_chunk(lua), .is_library = is_library};
   if (auto done = call_protected(0, "Failed to load data into lua config state: "); !done) {
     return std::move(done).error();
   }

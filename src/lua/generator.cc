@@ -246,6 +246,14 @@ ScriptSlot* Generator::take_slot() {
 }
 
 void Generator::run(Call& call, const memcache::Request& request) {
+  start(call, request, true);
+}
+
+void Generator::send(Call& call, const memcache::Request& request) {
+  start(call, request, false);
+}
+
+void Generator::start(Call& call, const memcache::Request& request, bool is_counted) {
   ScriptSlot* slot = take_slot();
   if (slot == nullptr) {
     call::answer(call, kStartFailureLine, memcache::ReplyCode::ServerError);
@@ -254,7 +262,10 @@ void Generator::run(Call& call, const memcache::Request& request) {
   if (active_++ == 0) {
     pin();
   }
-  state_.stats().active.add(1);
+  slot->is_counted = is_counted;
+  if (is_counted) {
+    state_.stats().active.add(1);
+  }
   slot->send(call, request);
 }
 
@@ -280,7 +291,9 @@ bool Generator::wants_to_shrink() {
 }
 
 void Generator::on_slot_free(ScriptSlot& slot) {
-  state_.stats().active.sub(1);
+  if (slot.is_counted) {
+    state_.stats().active.sub(1);
+  }
   --active_;
   if (is_closed_ || wants_to_shrink()) {
     const auto found = std::find_if(

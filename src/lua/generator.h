@@ -36,7 +36,7 @@ struct SlotShrink {
   base::Seconds wait{60};
 };
 
-class Generator final : public Hookable {
+class Generator final : public Hookable, public call::Target {
  public:
   using Target = std::variant<call::Target*, Generator*>;
 
@@ -51,6 +51,9 @@ class Generator final : public Hookable {
   void set_ready(std::string_view name, std::uint32_t objects_max);
   bool is_ready() const { return is_ready_; }
   bool is_closed() const { return is_closed_; }
+
+  /// Runs a request of a native route that this is a child of.
+  void send(call::Call& call, const memcache::Request& request) override;
 
   // Hookable
   void run(call::Call& call, const memcache::Request& request) override;
@@ -76,6 +79,8 @@ class Generator final : public Hookable {
   std::unique_ptr<ScriptSlot> build_slot(lua_State* lua);
   /// A slot for a parent, which owns it from now on: a free one, else a new one; as build_slot().
   std::unique_ptr<ScriptSlot> give_slot(lua_State* lua);
+  /// `is_counted`: as one of the requests that clients have under way.
+  void start(call::Call& call, const memcache::Request& request, bool is_counted);
   void add_free(std::unique_ptr<ScriptSlot> slot);
   ScriptSlot* take_slot();
   bool wants_to_shrink();

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "lua/native_hook.h"
 #include "lua/worker_state.h"
 
 namespace kvferry::lua {
@@ -20,8 +21,8 @@ std::string_view PrefixRule::find(std::string_view key) const {
   return end == std::string_view::npos ? std::string_view{} : rest.substr(0, end);
 }
 
-Generator* Router::CommandMap::find(memcache::Command command) const {
-  Generator* exact = by_command[static_cast<std::size_t>(command)];
+Hookable* Router::CommandMap::find(memcache::Command command) const {
+  Hookable* exact = by_command[static_cast<std::size_t>(command)];
   return exact != nullptr ? exact : for_storage;
 }
 
@@ -31,7 +32,7 @@ Router::~Router() {
   }
 }
 
-Generator* Router::select(const memcache::Request& request) const {
+Hookable* Router::select(const memcache::Request& request) const {
   if (request.key.empty() && memcache::has_key(request.command)) {
     return nullptr;
   }
@@ -39,30 +40,30 @@ Generator* Router::select(const memcache::Request& request) const {
     const std::string_view found = rule.find(request.key);
     const auto entry = found.empty() ? map_.end() : map_.find(found);
     if (entry != map_.end()) {
-      if (Generator* generator = entry->second.find(request.command)) {
-        return generator;
+      if (Hookable* hook = entry->second.find(request.command)) {
+        return hook;
       }
     }
   }
-  Generator* generator = commands.by_command[static_cast<std::size_t>(request.command)];
-  return generator != nullptr ? generator : fallback;
+  Hookable* hook = commands.by_command[static_cast<std::size_t>(request.command)];
+  return hook != nullptr ? hook : fallback;
 }
 
 void Router::run(call::Call& call, const memcache::Request& request) {
-  Generator* generator = select(request);
-  if (generator == nullptr) {
+  Hookable* hook = select(request);
+  if (hook == nullptr) {
     call::answer(call, kStartFailureLine, memcache::ReplyCode::ServerError);
     return;
   }
-  generator->run(call, request);
+  hook->run(call, request);
 }
 
 template <typename Visit>
 void Router::for_each(Visit visit) {
   const auto visit_map = [&visit](CommandMap& map) {
-    for (Generator* generator : map.by_command) {
-      if (generator != nullptr) {
-        visit(*generator);
+    for (Hookable* hook : map.by_command) {
+      if (hook != nullptr) {
+        visit(*hook);
       }
     }
     if (map.for_storage != nullptr) {
@@ -80,7 +81,7 @@ void Router::for_each(Visit visit) {
 
 void Router::acquire() {
   if (acquired_++ == 0) {
-    for_each([](Generator& generator) { generator.acquire(); });
+    for_each([](Hookable& hook) { hook.acquire(); });
     state_.names().add_generators("mcp_router", 1);
     state_.names().add_slots("mcp_router", 0);
     state_.pin(this);
@@ -89,7 +90,7 @@ void Router::acquire() {
 
 void Router::release() {
   if (--acquired_ == 0) {
-    for_each([](Generator& generator) { generator.release(); });
+    for_each([](Hookable& hook) { hook.release(); });
     state_.names().add_generators("mcp_router", -1);
     state_.unpin(this);
   }
@@ -105,10 +106,13 @@ int collect(lua_State* lua) {
 constexpr luaL_Reg kMethods[] = {{nullptr, nullptr}};
 constexpr luaL_Reg kMetamethods[] = {{"__gc", &collect}, {nullptr, nullptr}};
 
-/// The generator at the top of the stack, kept alive by the router at 2.
-Generator* take_generator(lua_State* lua) {
-  Generator* generator = generator_at(lua, -1);
-  if (generator == nullptr) {
+/// The generator or native route at the top of the stack, kept alive by the router at 2.
+Hookable* take_hook(lua_State* lua) {
+  Hookable* hook = generator_at(lua, -1);
+  if (hook == nullptr) {
+    hook = native_hook_at(lua, -1);
+  }
+  if (hook == nullptr) {
     if (router_at(lua, -1) != nullptr) {
       raise(lua, "cannot nest a router in mcp.router_new");
     }
@@ -118,11 +122,11 @@ Generator* take_generator(lua_State* lua) {
   lua_pushvalue(lua, -2);
   lua_rawseti(lua, -2, static_cast<lua_Integer>(lua_rawlen(lua, -2)) + 1);
   lua_pop(lua, 1);
-  return generator;
+  return hook;
 }
 
 /// Reads a table of commands at the top of the stack.
-void read_commands(lua_State* lua, Router::CommandMap& map, Generator** for_all) {
+void read_commands(lua_State* lua, Router::CommandMap& map, Hookable** for_all) {
   lua_pushnil(lua);
   while (lua_next(lua, -2) != 0) {
     if (lua_isinteger(lua, -2) == 0) {
@@ -130,7 +134,7 @@ void read_commands(lua_State* lua, Router::CommandMap& map, Generator** for_all)
     }
     const lua_Integer number = lua_tointeger(lua, -2);
     if (number == kCommandAnyStorage) {
-      *for_all = take_generator(lua);
+      *for_all = take_hook(lua);
     } else {
       const memcache::Command command = number < 1 || number >= kCommandEndStorage
                                             ? memcache::Command::Unknown
@@ -138,7 +142,7 @@ void read_commands(lua_State* lua, Router::CommandMap& map, Generator** for_all)
       if (command == memcache::Command::Unknown) {
         raise(lua, "Bad command in router command map in router_new");
       }
-      map.by_command[static_cast<std::size_t>(command)] = take_generator(lua);
+      map.by_command[static_cast<std::size_t>(command)] = take_hook(lua);
     }
     lua_pop(lua, 1);
   }
@@ -154,7 +158,7 @@ void read_map(lua_State* lua, Router& router) {
     if (lua_istable(lua, -1)) {
       read_commands(lua, entry, &entry.for_storage);
     } else if (lua_isuserdata(lua, -1) != 0) {
-      entry.for_storage = take_generator(lua);
+      entry.for_storage = take_hook(lua);
       // A generator takes every command, those without a key excepted, which have no prefix.
     } else {
       raise(lua, "unhandled data in router_new map");
@@ -232,7 +236,7 @@ int make(lua_State* lua) {
   }
   lua_pop(lua, 1);
   if (lua_getfield(lua, 1, "default") != LUA_TNIL) {
-    router.fallback = take_generator(lua);
+    router.fallback = take_hook(lua);
   }
   lua_settop(lua, 2);
   return 1;

@@ -1,4 +1,5 @@
-// Router: picks a generator by the command and by a part of the key, without running Lua.
+// Router: picks a generator or native route by the command and by a part of the key, without
+// running Lua.
 //
 // Source: docs/lua.md, "Routers". Threads: one worker.
 #pragma once
@@ -30,21 +31,21 @@ struct PrefixRule {
 
 class Router final : public Hookable {
  public:
-  /// Generators by command; null where there is none.
+  /// What serves each command; null where there is none.
   struct CommandMap {
-    std::array<Generator*, memcache::kCommandCount> by_command{};
-    Generator* for_storage = nullptr;  // CMD_ANY_STORAGE.
+    std::array<Hookable*, memcache::kCommandCount> by_command{};
+    Hookable* for_storage = nullptr;  // CMD_ANY_STORAGE.
 
-    Generator* find(memcache::Command command) const;
+    Hookable* find(memcache::Command command) const;
   };
 
   explicit Router(WorkerState& state) : state_(state) {}
   ~Router() override;
 
-  // Configuration; the userdata of the generators is kept alive by the caller.
+  // Configuration; the userdata of what it names is kept alive by the caller.
   PrefixRule rule;
   CommandMap commands;
-  Generator* fallback = nullptr;
+  Hookable* fallback = nullptr;
   CommandMap& prefix(std::string_view text) { return map_[std::string(text)]; }
 
   // Hookable
@@ -60,7 +61,7 @@ class Router final : public Hookable {
     }
   };
 
-  Generator* select(const memcache::Request& request) const;
+  Hookable* select(const memcache::Request& request) const;
   template <typename Visit>
   void for_each(Visit visit);
 

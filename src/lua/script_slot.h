@@ -40,6 +40,9 @@ class ScriptSlot final : public call::Target, private route::ContextHost {
   /// Runs a request. As a target it serves its parent's handle.
   void send(call::Call& call, const memcache::Request& request) override;
 
+  /// Set by the generator: the request counts as one that a client has under way.
+  bool is_counted = false;
+
   // For bindings.
 
   route::Context& context() { return context_; }

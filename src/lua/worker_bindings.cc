@@ -6,6 +6,7 @@
 
 #include "lua/boxes.h"
 #include "lua/log_line.h"
+#include "lua/native_hook.h"
 #include "lua/router.h"
 #include "lua/worker_state.h"
 
@@ -120,6 +121,9 @@ int attach(lua_State* lua) {
     lua_pushvalue(lua, 2);
   } else if (Router* router = router_at(lua, 2)) {
     target = router;
+    lua_pushvalue(lua, 2);
+  } else if (NativeHook* native = native_hook_at(lua, 2)) {
+    target = native;
     lua_pushvalue(lua, 2);
   } else {
     return raise(lua, "mcp.attach: must pass a function");
@@ -286,7 +290,14 @@ route::TokenBucketOptions read_bucket_options(lua_State* lua, int index) {
   return options;
 }
 
+const ConfigValue::Limiter* shared_limiter_at(lua_State* lua, int index) {
+  return static_cast<const ConfigValue::Limiter*>(luaL_testudata(lua, index, kSharedLimiterType));
+}
+
 call::Target* WorkerState::target_at(lua_State* lua, int index) {
+  if (NativeHook* native = native_hook_at(lua, index)) {
+    return native->target();
+  }
   const void* box = luaL_testudata(lua, index, kPoolType);
   return box == nullptr ? nullptr : static_cast<const PoolBox*>(box)->target;
 }

@@ -7,7 +7,7 @@
 //
 // Source:    docs/routelib.md.
 // Lifetime:  children and the host outlive the route; it may be destroyed when nothing of it is
-//            under way, as RouteHost::retain() and release() tell.
+//            under way, as RouteHost::hold() and let_go() tell.
 // Threads:   one worker.
 #pragma once
 
@@ -40,8 +40,8 @@ class RouteHost {
   virtual void on_lingering() = 0;
   virtual void on_lingered() = 0;
   /// The route must live; and as far as this request goes, it need not any more.
-  virtual void retain() = 0;
-  virtual void release() = 0;
+  virtual void hold() = 0;
+  virtual void let_go() = 0;
 
  protected:
   ~RouteHost() = default;

@@ -73,7 +73,9 @@ void TtlRoute::send(Call& call, const Request& request) {
   if (child.is_route) {
     child.target->send(call, edited_.shown());
   } else {
-    call.quiet = edited_.quietness();
+    if (request.quiet || request.noreply) {
+      call.quiet = edited_.quietness();
+    }
     child.target->send(call, edited_.wire());
   }
   edited_.reset();

@@ -26,7 +26,7 @@ void RouteRun::begin(Call& call, const Request& request) {
                       ? request
                       : static_cast<RouteRequest*>(call.shared_request)->shown());
   context_.begin(call);
-  route_.host().retain();
+  route_.host().hold();
   const std::uint64_t serial = serial_;
   route_.start(*this);
   if (serial_ == serial) {
@@ -86,7 +86,9 @@ void RouteRun::answer_failure() {
 
 void RouteRun::answer(std::string_view bytes, ReplyCode code, ReplyOrigin origin) {
   Call& call = *std::exchange(call_, nullptr);
-  call.quiet = request_.quietness();
+  if (const call::Quiet quiet = request_.quietness(); quiet != call::Quiet::No) {
+    call.quiet = quiet;  // Otherwise somebody before may have set it.
+  }
   // Before the answer, which may begin much.
   const bool is_settled = context_.end();
   if (!is_settled) {
@@ -112,7 +114,7 @@ void RouteRun::free() {
   tries = 0;
   RouteHost& host = route_.host();
   route_.put_back(*this);
-  host.release();  // The route may go from here on.
+  host.let_go();  // The route may go from here on.
 }
 
 WaitingRoute::WaitingRoute(const RouteSetup& setup)
