@@ -103,7 +103,9 @@ constexpr luaL_Reg kMetamethods[] = {{"__gc", &collect}, {nullptr, nullptr}};
 
 }  // namespace
 
-Generator::Generator(WorkerState& state) : state_(state) {}
+Generator::Generator(WorkerState& state)
+    : state_(state),
+      forward_(state.stats(), base::Delegate<void()>::to<&Generator::on_plain_done>(this)) {}
 
 Generator::~Generator() {
   if (!is_closed_) {
@@ -246,7 +248,9 @@ ScriptSlot* Generator::take_slot() {
 }
 
 void Generator::run(Call& call, const memcache::Request& request) {
-  start(call, request, true);
+  if (!run_plain(call, request)) {
+    start(call, request, true);
+  }
 }
 
 void Generator::send(Call& call, const memcache::Request& request) {
@@ -267,6 +271,39 @@ void Generator::start(Call& call, const memcache::Request& request, bool is_coun
     state_.stats().active.add(1);
   }
   slot->send(call, request);
+}
+
+bool Generator::run_plain(Call& call, const memcache::Request& request) {
+  if (free_.empty()) {
+    return false;
+  }
+  const ScriptSlot::Plain plain = free_.back()->plain();
+  if (plain.kind == PlainKind::None) [[likely]] {
+    return false;
+  }
+  if (plain.kind == PlainKind::Text) {
+    free_.back()->answer_text(call, request);
+    return true;
+  }
+  call::Target* const* target = std::get_if<call::Target*>(&handles_[plain.handle]);
+  const RequestLimits& limits = state_.hooks().limits();
+  // What is counted or logged in a slot needs one.
+  if (target == nullptr || limits.active_max != 0 || limits.buffer_bytes_max != 0 ||
+      state_.is_logged(*target) || !memcache::has_key(request.command)) {
+    return false;
+  }
+  if (active_++ == 0) {
+    pin();
+  }
+  forward_.send(call, request, **target);
+  return true;
+}
+
+void Generator::on_plain_done() {
+  if (--active_ == 0 && is_closed_) {
+    drop_slots();
+    unpin_if_unused();
+  }
 }
 
 bool Generator::wants_to_shrink() {

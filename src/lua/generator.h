@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lua/hookable.h"
+#include "lua/plain_function.h"
 #include "lua/stack.h"
 
 namespace kvferry::lua {
@@ -83,6 +84,9 @@ class Generator final : public Hookable, public call::Target {
   void start(call::Call& call, const memcache::Request& request, bool is_counted);
   void add_free(std::unique_ptr<ScriptSlot> slot);
   ScriptSlot* take_slot();
+  /// Serves a request without Lua when its function is of that kind; false: not so.
+  bool run_plain(call::Call& call, const memcache::Request& request);
+  void on_plain_done();
   bool wants_to_shrink();
   void close();
   void drop_slots();
@@ -94,6 +98,7 @@ class Generator final : public Hookable, public call::Target {
   std::vector<Target> handles_;
   std::vector<std::unique_ptr<ScriptSlot>> slots_;  // All that are not a parent's own.
   std::vector<ScriptSlot*> free_;
+  PlainForward forward_;
   std::uint32_t objects_max_ = 0;
   std::uint32_t acquired_ = 0;
   std::uint32_t active_ = 0;

@@ -19,6 +19,7 @@
 
 #include "call/call.h"
 #include "lua/boxes.h"
+#include "lua/plain_function.h"
 #include "lua/stack.h"
 #include "route/context.h"
 
@@ -32,6 +33,16 @@ class ScriptSlot final : public call::Target, private route::ContextHost {
   /// `children` holds a slot for each handle whose target is a generator.
   ScriptSlot(Generator& generator, std::vector<std::unique_ptr<ScriptSlot>> children);
   ~ScriptSlot() override;
+
+  /// What the route function does, as far as that needs no Lua. Looked at anew for each request,
+  /// since the script may change what the function refers to.
+  struct Plain {
+    PlainKind kind = PlainKind::None;
+    std::uint32_t handle = 0;  // Of Forward.
+  };
+  Plain plain() const;
+  /// Answers with the text that a function of kind Text returns.
+  void answer_text(call::Call& call, const memcache::Request& request);
 
   /// Builds the Lua side by running the generator function. False: a Lua error value is on top of
   /// `lua`'s stack.
@@ -113,6 +124,7 @@ class ScriptSlot final : public call::Target, private route::ContextHost {
   std::uint32_t busy_children_ = 0;
   std::uint32_t waiting_handle_ = 0;
   Waiting waiting_ = Waiting::None;
+  PlainKind plain_kind_ = PlainKind::None;
   bool is_busy_ = false;    // From send() until everything has settled.
   bool is_settled_ = true;  // The context has ended and nothing of it is in flight.
 };

@@ -303,7 +303,15 @@ call::Target* WorkerState::target_at(lua_State* lua, int index) {
 }
 
 void WorkerState::push_pool(const ConfigValue::Pool& pool) {
-  push_target(main(), setup_.pools.make_pool(pool).release(), true);
+  std::unique_ptr<call::Target> target = setup_.pools.make_pool(pool);
+  // A pool that was collected may have had the same address.
+  logged_.erase(target.get());
+  for (const auto& backend : pool->backends) {
+    if (backend->logging.is_on) {
+      logged_.insert(target.get());
+    }
+  }
+  push_target(main(), target.release(), true);
 }
 
 void WorkerState::push_limiter(const ConfigValue::Limiter& limiter) {
