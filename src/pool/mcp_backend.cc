@@ -107,8 +107,9 @@ void McpBackend::ask_address() {
   }
 }
 
-void McpBackend::on_resolved(const net::Address& address) {
-  if (!is_name_) {
+void McpBackend::on_resolved(const std::string& host, std::uint16_t port,
+                             const net::Address& address) {
+  if (!is_name_ || port != port_ || host != options_->host) {
     return;
   }
   is_asked_ = false;
@@ -120,8 +121,7 @@ void McpBackend::on_resolved(const net::Address& address) {
   }
 }
 
-void McpBackend::retire(RetiredCallback on_drained) {
-  is_retired_ = true;
+void McpBackend::retire(DrainedCallback on_drained) {
   on_drained_ = on_drained;
   for (const auto& link : links_) {
     link->retire();

@@ -21,38 +21,32 @@
 #include "net/loop.h"
 #include "pool/mcp_context.h"
 #include "pool/mcp_link.h"
+#include "pool/mcp_server.h"
 
 namespace kvferry::pool {
 
-class McpBackend final : public McpLinkHost {
+class McpBackend final : public McpServer, public McpLinkHost {
  public:
-  using RetiredCallback = base::Delegate<void()>;
-
   /// Connects at the end of this turn. `answerer` lives as long as the worker.
   McpBackend(const McpContext& context, std::shared_ptr<const McpBackendOptions> options,
              const call::Answerer& answerer);
   McpBackend(const McpBackend&) = delete;
   McpBackend& operator=(const McpBackend&) = delete;
   /// No call may be outstanding.
-  ~McpBackend();
+  ~McpBackend() override;
 
-  /// Sends a whole request, or answers `call` with the failure line.
-  void forward(call::Call& call, std::string_view bytes);
-
-  /// What a look-up of the name brought; unset: nothing. An address that is known stays then.
-  void on_resolved(const net::Address& address);
-  /// No pool names it any more: connects no more, and calls `on_drained` when its last call is
-  /// answered.
-  void retire(RetiredCallback on_drained);
-  /// Fails what is outstanding; after retire().
-  void shut();
-  bool is_drained() const;
+  // McpServer. An address that is known stays when a look-up brings none.
+  void forward(call::Call& call, std::string_view bytes) override;
+  void retire(DrainedCallback on_drained) override;
+  void shut() override;
+  bool is_drained() const override;
+  void on_resolved(const std::string& host, std::uint16_t port,
+                   const net::Address& address) override;
 
   std::uint16_t port() const { return port_; }
-  const std::shared_ptr<const McpBackendOptions>& shared_options() const { return options_; }
   const std::vector<std::unique_ptr<McpLink>>& links() const { return links_; }
 
-  // McpLinkHost
+  // McpLinkHost, and McpServer
   const McpBackendOptions& options() const override { return *options_; }
   const net::Address& address() const override { return address_; }
   void ask_address() override;
@@ -77,15 +71,11 @@ class McpBackend final : public McpLinkHost {
   std::uint16_t port_ = 0;
   bool is_name_ = false;   // The host is no address.
   bool is_asked_ = false;  // The name is being looked up.
-  bool is_retired_ = false;
   // The batch is open while the task is queued.
   net::Task batch_task_;
   McpLink* batch_link_ = nullptr;
   bool is_batch_refused_ = false;
-  RetiredCallback on_drained_;
+  DrainedCallback on_drained_;
 };
-
-/// Answers `call` as a failed backend does.
-void answer_mcp_failure(call::Call& call);
 
 }  // namespace kvferry::pool

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "call/call.h"
 #include "net/loop.h"
+#include "pool/mcp_door.h"
 #include "pool/mcp_failure.h"
 #include "pool/mcp_options.h"
 #include "pool/mcp_stats.h"
@@ -56,6 +58,11 @@ struct McpContext {
   std::shared_ptr<McpStats> stats;
   McpNames* names = nullptr;    // Null: names have no address.
   McpMemory* memory = nullptr;  // Null: without limit.
+  /// To the worker that has the connections of pools for the whole process; the same for all
+  /// workers. Null: each worker has its own.
+  std::shared_ptr<McpDoor> process_door;
+  bool is_process_owner = false;    // This is that worker ...
+  call::CallPool* calls = nullptr;  // ... and these are its calls.
 };
 
 }  // namespace kvferry::pool

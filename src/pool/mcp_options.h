@@ -44,7 +44,7 @@ struct McpBackendOptions {
 struct McpPoolOptions {
   std::vector<std::shared_ptr<const McpBackendOptions>> backends;  // In array order; may be empty.
   PlacementOptions placement;
-  /// Made from the two by publish_mcp_pool(), once for all workers.
+  /// Made from the two by place_mcp_pool(), once for all workers; null: each makes its own.
   std::shared_ptr<const Placement> placed;
   /// Of the key under which backends are shared: other prefix, other connections.
   std::string prefix;

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "base/check.h"
 #include "pool/placement.h"
 
 namespace kvferry::pool {
@@ -21,33 +20,31 @@ ServerOptions server_of(const McpBackendOptions& backend) {
 
 }  // namespace
 
-base::Result<std::shared_ptr<const McpPoolOptions>> publish_mcp_pool(McpPoolOptions options) {
+base::Result<std::shared_ptr<const Placement>> place_mcp_pool(const McpPoolOptions& options) {
   std::vector<ServerOptions> servers;
   for (const auto& backend : options.backends) {
     servers.push_back(server_of(*backend));
   }
-  auto placement =
-      Placement::make(options.placement, servers, std::vector<bool>(servers.size(), true));
-  if (!placement) {
-    return placement.error();
-  }
-  options.placed = std::move(placement).value();
-  return std::shared_ptr<const McpPoolOptions>(
-      std::make_shared<McpPoolOptions>(std::move(options)));
+  return Placement::make(options.placement, servers, std::vector<bool>(servers.size(), true));
 }
 
 McpPool::McpPool(std::shared_ptr<const McpPoolOptions> options, McpBackends& backends)
-    : options_(std::move(options)) {
-  KVF_CHECK(options_->placed != nullptr);
+    : options_(std::move(options)), placement_(options_->placed) {
+  if (placement_ == nullptr) {
+    if (auto placed = place_mcp_pool(*options_)) {
+      placement_ = std::move(placed).value();
+    }
+  }
   for (const auto& backend : options_->backends) {
-    backends_.push_back(backends.acquire(options_->prefix, backend));
+    backends_.push_back(backends.acquire(options_->prefix, backend, options_->is_process_wide));
   }
 }
 
 McpPool::~McpPool() = default;
 
 void McpPool::send(call::Call& call, const memcache::Request& request) {
-  const std::uint32_t index = options_->placed->select(request.key, random_state_);
+  const std::uint32_t index =
+      placement_ == nullptr ? kNoServer : placement_->select(request.key, random_state_);
   if (index == kNoServer || !request.has_complete_value) {
     answer_mcp_failure(call);
     return;

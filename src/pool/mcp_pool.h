@@ -4,7 +4,7 @@
 // skipped. Several keys in one request are not split: the front does that.
 //
 // Source:    docs/lua.md, "Pools".
-// Threads:   one worker; publish_mcp_pool() anywhere.
+// Threads:   one worker; place_mcp_pool() anywhere.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,14 @@
 
 namespace kvferry::pool {
 
-/// Computes the placement, for all workers at once. An error when the options cannot be served.
-base::Result<std::shared_ptr<const McpPoolOptions>> publish_mcp_pool(McpPoolOptions options);
+/// Computes the placement, once for all workers: the value of McpPoolOptions::placed. An error when
+/// the options cannot be served.
+base::Result<std::shared_ptr<const Placement>> place_mcp_pool(const McpPoolOptions& options);
 
 class McpPool final : public call::Target {
  public:
-  /// `options` come from publish_mcp_pool(). Connections are opened, or shared, by this.
+  /// Connections are opened, or shared, by this. Where options.placed is null the pool makes a
+  /// placement of its own; one that cannot be made is like a pool without backends.
   McpPool(std::shared_ptr<const McpPoolOptions> options, McpBackends& backends);
   ~McpPool() override;
 
@@ -32,12 +34,14 @@ class McpPool final : public call::Target {
   void send(call::Call& call, const memcache::Request& request) override;
 
   const McpPoolOptions& options() const { return *options_; }
-  const std::vector<std::shared_ptr<McpBackend>>& backends() const { return backends_; }
+  const Placement* placement() const { return placement_.get(); }
+  const std::vector<std::shared_ptr<McpServer>>& backends() const { return backends_; }
 
  private:
   std::shared_ptr<const McpPoolOptions> options_;
-  std::vector<std::shared_ptr<McpBackend>> backends_;  // In the order of the options.
-  std::uint64_t random_state_ = 1;                     // Asked for by Placement, and not used.
+  std::shared_ptr<const Placement> placement_;        // Null: there is none.
+  std::vector<std::shared_ptr<McpServer>> backends_;  // In the order of the options.
+  std::uint64_t random_state_ = 1;                    // Asked for by Placement, and not used.
 };
 
 }  // namespace kvferry::pool

@@ -9,7 +9,7 @@ using test::Outcome;
 
 class McpBackendsTest : public McpRig {
  protected:
-  std::shared_ptr<McpBackend> acquire(const std::string& prefix = "") {
+  std::shared_ptr<McpServer> acquire(const std::string& prefix = "") {
     return backends_.acquire(prefix, std::make_shared<McpBackendOptions>(options_));
   }
 };

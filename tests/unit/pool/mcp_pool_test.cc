@@ -24,14 +24,14 @@ class McpPoolTest : public McpRig {
     }
     options.placement.hash = HashKind::Xxh3;
     options.placement.distribution = DistributionKind::Jump;
-    pool_ = std::make_unique<McpPool>(publish_mcp_pool(options).value(), backends_);
+    pool_ = std::make_unique<McpPool>(std::make_shared<McpPoolOptions>(options), backends_);
   }
 
   /// A key of backend `index`.
   std::string key_of(std::uint32_t index) const {
     for (int i = 0; i < 100; ++i) {
       const std::string key = "key:" + std::to_string(i);
-      if (pool_->options().placed->explain(key).index == index) {
+      if (pool_->placement()->explain(key).index == index) {
         return key;
       }
     }
@@ -87,7 +87,7 @@ TEST_P(McpPoolTest, ABadBackendIsNotSkipped) {
   for (int i = 0; i < 40; ++i) {
     const std::string key = "k" + std::to_string(i);
     Outcome& outcome = sink_.send(*pool_, "mg " + key + " v\r\n");
-    EXPECT_EQ(outcome.is_done, pool_->options().placed->explain(key).index == 0) << key;
+    EXPECT_EQ(outcome.is_done, pool_->placement()->explain(key).index == 0) << key;
     failed += outcome.is_done ? 1 : 0;
   }
   EXPECT_GT(failed, 0);
@@ -96,21 +96,31 @@ TEST_P(McpPoolTest, ABadBackendIsNotSkipped) {
   ASSERT_TRUE(run_until([&] { return sink_.answered() == 40; }));
 }
 
+TEST_P(McpPoolTest, WorkersMayShareAPlacement) {
+  McpPoolOptions options;
+  options.backends.push_back(std::make_shared<McpBackendOptions>(options_));
+  options.placed = place_mcp_pool(options).value();
+  pool_ = std::make_unique<McpPool>(std::make_shared<McpPoolOptions>(options), backends_);
+  EXPECT_EQ(pool_->placement(), options.placed.get());
+}
+
 TEST_P(McpPoolTest, PrefixesSeparateConnections) {
   make_pool({options_});
   McpPoolOptions other = pool_->options();
   other.prefix = "x";
-  const McpPool separate(publish_mcp_pool(other).value(), backends_);
+  const McpPool separate(std::make_shared<McpPoolOptions>(other), backends_);
   ASSERT_TRUE(run_until([&] { return server_.peers.size() == 2; }));
 }
 
-TEST(McpPoolOptions, ARingThatIsTooLargeIsAnError) {
+TEST_P(McpPoolTest, APlacementThatCannotBeMadeIsAnErrorAndFailsAllRequests) {
   McpPoolOptions options;
-  options.backends.push_back(std::make_shared<McpBackendOptions>());
-  options.backends.push_back(std::make_shared<McpBackendOptions>());
+  options.backends.push_back(std::make_shared<McpBackendOptions>(options_));
+  options.backends.push_back(std::make_shared<McpBackendOptions>(second_options_));
   options.placement.distribution = DistributionKind::RingMemcached;
   options.placement.ring_points = 4'000'000'000U;
-  EXPECT_FALSE(publish_mcp_pool(options).has_value());
+  EXPECT_FALSE(place_mcp_pool(options).has_value());
+  pool_ = std::make_unique<McpPool>(std::make_shared<McpPoolOptions>(options), backends_);
+  EXPECT_EQ(sink_.send(*pool_, "mg a v\r\n").bytes, kFailureText);
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, McpPoolTest, testing::ValuesIn(test::kEngines), test::name_of);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "pool/mcp_backend.h"
 #include "pool/mcp_backends.h"
 #include "pool/mcp_pool.h"
 #include "tests/unit/pool/pool_rig.h"
@@ -57,7 +58,12 @@ class McpRig : public PoolRig {
   McpRig()
       : server_(loop()),
         stats_(std::make_shared<McpStats>()),
-        backends_(McpContext{loop(), recorder_, stats_, &recorder_, &recorder_}) {
+        backends_(McpContext{.loop = loop(),
+                             .events = recorder_,
+                             .stats = stats_,
+                             .names = &recorder_,
+                             .memory = &recorder_,
+                             .process_door = nullptr}) {
     options_.label = "b1";
     options_.host = "127.0.0.1";
     options_.port = std::to_string(server_.address().port());
@@ -81,7 +87,8 @@ class McpRig : public PoolRig {
   }
 
   McpBackend& make() {
-    backend_ = backends_.acquire("", std::make_shared<McpBackendOptions>(options_));
+    backend_ = std::dynamic_pointer_cast<McpBackend>(
+        backends_.acquire("", std::make_shared<McpBackendOptions>(options_)));
     return *backend_;
   }
   McpLink& link(std::size_t index = 0) { return *backend_->links().at(index); }
