@@ -139,8 +139,8 @@ TEST(RouteRequest, RemembersTheSilenceThatTheClientAskedFor) {
     const char* bytes;
     Quiet quiet;
   } table[] = {
-      {"mg k v q\r\n", Quiet::Miss},    {"ms k 0 q\r\n\r\n", Quiet::Success},
-      {"md k q\r\n", Quiet::Success},   {"ma k q\r\n", Quiet::Success},
+      {"mg k v q\r\n", Quiet::Miss},    {"ms k 0 q\r\n\r\n", Quiet::Done},
+      {"md k q\r\n", Quiet::Done},      {"ma k q\r\n", Quiet::Success},
       {"mg k v\r\n", Quiet::No},        {"delete k noreply\r\n", Quiet::Good},
       {"get k noreply\r\n", Quiet::No},
   };
