@@ -129,7 +129,7 @@ void Context::complete(std::uint32_t index) {
   } else if (judge(handle, verdict.resumes)) {
     finish_wait(false);
   }
-  if (serial_ == serial && !is_sending_) {
+  if (serial_ == serial) {
     handle.reply.keep();
   }
 }

@@ -19,7 +19,7 @@ struct FailoverOptions {
   bool shuffles = false;
   std::uint32_t fixed_children = 0;
   /// How long one child is waited for.
-  std::optional<base::Micros> wait;
+  std::optional<base::Micros> wait{};
   std::uint64_t seed = 1;
 };
 
