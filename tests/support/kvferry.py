@@ -135,12 +135,12 @@ class Kvferry:
 class ScriptedKvferry(Kvferry):
     """A running `kvferry memcached` whose routes come from Lua files.
 
-    `script` is the text of one file, or a list of them; it may be replaced by write() and taken over by reload().
-    `listen` are texts for -l; the first without a tag is what port() gives when they name no ports.
+    `script` is the text of one file, or a list of them; it may be replaced by write() and taken over by reload(). With
+    `library` it is a file for the route library. `listen` are texts for -l.
     """
 
     def __init__(self, folder: Path, script, io: str, *args, listen=("127.0.0.1:0",), workers: int = 1, proxy_arg: str = "",
-                 env=None):
+                 library: bool = False, env=None):
         # pylint: disable=super-init-not-called
         assert program().exists(), "no program at %s: build it, or set KVFERRY_BINARY" % program()
         self.folder = Path(folder)
@@ -150,8 +150,10 @@ class ScriptedKvferry(Kvferry):
         for file, text in zip(self.files, scripts):
             file.write_text(text)
         self._expected = len(listen)
-        options = "proxy_config=" + ":".join(map(str, self.files))
-        if proxy_arg:
+        options = "proxy_config=" + ("routelib" if library else ":".join(map(str, self.files)))
+        if library:
+            options += ",proxy_arg=%s" % self.file
+        elif proxy_arg:
             options += ",proxy_arg=" + proxy_arg
         if io == "uring":
             options += ",proxy_uring"
