@@ -29,8 +29,9 @@ pool::McpContext ScriptWorker::backend_context() {
                            .stats = figures_.backends,
                            .names = this,
                            .memory = this,
-                           .process_door = nullptr};
-  context.names = this;
+                           .process_door = setup_.shared.door,
+                           .is_process_owner = setup_.index == 0,
+                           .calls = &setup_.calls};
   return context;
 }
 

@@ -19,6 +19,7 @@
 #include "net/loop.h"
 #include "pool/mcp_backends.h"
 #include "pool/mcp_context.h"
+#include "pool/mcp_door.h"
 #include "pool/mcp_stats.h"
 #include "watch/hub.h"
 
@@ -41,6 +42,8 @@ class ScriptShared {
   lua::SlotShrink shrink;
   lua::NameCounts names;
   Resolve resolve;
+  /// To the worker that drives the connections of pools for the whole process: the first one.
+  std::shared_ptr<pool::McpDoor> door = std::make_shared<pool::McpDoor>();
   std::vector<std::shared_ptr<ScriptFigures>> figures;  // By worker; made before the workers start.
 };
 
