@@ -136,7 +136,7 @@ class ScriptedKvferry(Kvferry):
     """A running `kvferry memcached` whose routes come from Lua files.
 
     `script` is the text of one file, or a list of them; it may be replaced by write() and taken over by reload(). With
-    `library` it is a file for the route library. `listen` are texts for -l.
+    `library` the last is a file for the route library, others hold handlers for it. `listen` are texts for -l.
     """
 
     def __init__(self, folder: Path, script, io: str, *args, listen=("127.0.0.1:0",), workers: int = 1, proxy_arg: str = "",
@@ -150,7 +150,7 @@ class ScriptedKvferry(Kvferry):
         for file, text in zip(self.files, scripts):
             file.write_text(text)
         self._expected = len(listen)
-        options = "proxy_config=" + ("routelib" if library else ":".join(map(str, self.files)))
+        options = "proxy_config=" + ":".join(map(str, ["routelib"] + self.files[:-1] if library else self.files))
         if library:
             options += ",proxy_arg=%s" % self.file
         elif proxy_arg:

@@ -26,7 +26,8 @@ do
         if info == nil or info.currentline < 0 then
             return "routelib"
         end
-        return info.short_src .. ":" .. info.currentline
+        -- Not short_src, which cuts long paths.
+        return info.source:gsub("^[@=]", "") .. ":" .. info.currentline
     end
 
     function lib.fail(where, text, ...)
