@@ -97,13 +97,9 @@ base::Result<void> ListenSet::open_one(const config::ListenerOptions& options, L
   if (!options.reuse_port && !plan.address.is_unix() && plan.address.port() != 0) {
     // Workers share the port among themselves, which would also let a stranger in unnoticed: look
     // first.
-    net::ListenOptions alone = plan.listen;
-    alone.reuse_port = false;
-    auto first = net::open_listening_socket(plan.address, alone);
-    if (!first) {
-      return std::move(first).error();
+    if (auto unused = net::check_unused(plan.address); !unused) {
+      return unused;
     }
-    close(*first);
   }
   for (std::size_t i = 0; i < workers; ++i) {
     if (i > 0 && plan.address.is_unix()) {

@@ -121,6 +121,10 @@ struct ConnectOptions {
 /// socket is shared by loops.
 base::Result<int> open_listening_socket(const Address& address, const ListenOptions& options);
 
+/// Whether nobody else listens on the TCP `address`, which SO_REUSEPORT would not tell. Does not
+/// listen itself, so no client can get in meanwhile.
+base::Result<void> check_unused(const Address& address);
+
 /// Receives readiness of a foreign descriptor (c-ares, signalfd); for the control thread, not for
 /// traffic.
 class FdWatch {

@@ -120,6 +120,15 @@ base::Result<int> open_listening_socket(const Address& address, const ListenOpti
   return fd.release();
 }
 
+base::Result<void> check_unused(const Address& address) {
+  const Fd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int error = fd.is_set() ? bind_tcp(fd.get(), address, false) : errno;
+  if (error != 0) {
+    return Error::from_errno("cannot listen on " + address.to_string(), error);
+  }
+  return {};
+}
+
 base::Result<ListenSocket> ListenSocket::open(const Address& address, const ListenOptions& options,
                                               int inherited, bool non_blocking) {
   Fd fd(inherited);

@@ -263,6 +263,21 @@ TEST_P(ListenerTest, ALivingUnixSocketKeepsItsFileAtTheEndOfDescriptors) {
   expect_echo(address);
 }
 
+TEST_P(ListenerTest, AnAddressIsUnusedUntilSomebodyListensThere) {
+  auto listener = listen(loopback(), acceptor_);
+  const Address address = listener->address();
+  const auto used = check_unused(address);
+  ASSERT_FALSE(used.has_value());
+  EXPECT_NE(used.error().text().find("in use"), std::string::npos) << used.error().text();
+  listener.reset();
+  for (int turn = 0; turn < 4; ++turn) {
+    loop_->run_turn(false);
+  }
+  EXPECT_TRUE(check_unused(address).has_value());
+  // It lets nobody in: the address is as unused afterwards as before.
+  EXPECT_TRUE(check_unused(address).has_value());
+}
+
 TEST_P(ListenerTest, SurvivesTheEndOfDescriptors) {
   // The client is a plain socket, made before descriptors run out; its connection waits in the
   // kernel.
