@@ -67,7 +67,9 @@ net::Io engine_of(config::IoEngine io) {
 }  // namespace
 
 Server::Server(ServerOptions options)
-    : options_(std::move(options)), listens_(std::make_shared<ListenSet>()) {}
+    : options_(std::move(options)),
+      wishes_(options_.memcached.value_or(MemcachedOptions{})),
+      listens_(std::make_shared<ListenSet>()) {}
 
 Server::~Server() {
   workers_.clear();
@@ -211,25 +213,25 @@ base::Result<void> Server::open_basics(const config::Model& model) {
 }
 
 base::Result<void> Server::open_store(const config::ProcessOptions& process) {
-  const MemcachedOptions wishes = options_.memcached.value_or(MemcachedOptions{});
-  if (!wishes.auth_file.empty()) {
-    auto credentials = read_credentials(wishes.auth_file);
+  if (!wishes_.auth_file.empty()) {
+    auto credentials = read_credentials(wishes_.auth_file);
     if (!credentials) {
       return std::move(credentials).error();
     }
     credentials_ = std::move(credentials).value();
   }
-  prefixes_ = std::make_unique<route::PrefixStats>(wishes.prefix_delimiter, wishes.counts_prefixes);
+  prefixes_ =
+      std::make_unique<route::PrefixStats>(wishes_.prefix_delimiter, wishes_.counts_prefixes);
   store_ = std::make_unique<store::Store>(
       store::StoreConfig{.limit_bytes = process.store.memory_bytes,
                          .item_bytes_max = process.store.item_bytes_max,
-                         .is_evicting = wishes.is_evicting,
-                         .has_cas = wishes.has_cas,
+                         .is_evicting = wishes_.is_evicting,
+                         .has_cas = wishes_.has_cas,
                          .observer = &eviction_report_});
   administration_ = std::make_unique<Administration>(
       Administration::Setup{.store = store_.get(),
                             .clock = &clock_,
-                            .allows_shutdown = wishes.allows_shutdown,
+                            .allows_shutdown = wishes_.allows_shutdown,
                             .has_test_hooks = options_.has_test_hooks,
                             .end = [this] { loop_->post([this] { drain(); }); },
                             .on_clock_moved =
@@ -301,9 +303,8 @@ base::Result<void> Server::start_workers(const config::Model& model) {
 }
 
 route::StoreTargetOptions Server::store_target_options() {
-  const MemcachedOptions wishes = options_.memcached.value_or(MemcachedOptions{});
-  return route::StoreTargetOptions{.is_flush_enabled = wishes.allows_flush,
-                                   .is_dump_enabled = wishes.allows_dump,
+  return route::StoreTargetOptions{.is_flush_enabled = wishes_.allows_flush,
+                                   .is_dump_enabled = wishes_.allows_dump,
                                    .watch = &watch_,
                                    .prefixes = prefixes_.get()};
 }
@@ -555,6 +556,7 @@ void Server::reload() {
 
 void Server::drain() {
   const base::Millis deadline = is_draining_ ? base::Millis(0) : model_.process.drain_timeout;
+  drain_deadline_ = deadline;
   if (!std::exchange(is_draining_, true)) {
     log_->write(base::LogLevel::Notice, "app", "draining",
                 {{"timeout_ms", std::to_string(deadline.count())}});
@@ -562,8 +564,10 @@ void Server::drain() {
       admin_->set_draining(true);
     }
   }
-  for (auto& worker : workers_) {
-    worker->drain(deadline);
+  // The first worker may drive connections that the others use: it goes last.
+  const std::size_t first = scripts_ != nullptr && workers_left_ > 1 ? 1 : 0;
+  for (std::size_t i = first; i < workers_.size(); ++i) {
+    workers_[i]->drain(deadline);
   }
 }
 
@@ -598,6 +602,8 @@ void Server::on_worker_ended(std::size_t /*index*/) {
   loop_->post([this] {
     if (--workers_left_ == 0) {
       loop_->stop();
+    } else if (workers_left_ == 1 && scripts_ != nullptr && is_draining_) {
+      workers_.front()->drain(drain_deadline_);
     }
   });
 }
@@ -611,7 +617,11 @@ bool Server::compose_stats(std::string_view words, std::string& out) {
                                                         .store = *store_,
                                                         .budget = *budget_,
                                                         .threads = workers_.size(),
-                                                        .clients = *process_limit_},
+                                                        .clients = *process_limit_,
+                                                        .options = wishes_,
+                                                        .prefixes = *prefixes_,
+                                                        .watch = watch_,
+                                                        .now = clock_.now()},
                                            words, out);
   constexpr std::string_view kEnd = "END\r\n";
   if (scripts_ != nullptr && words.empty() && std::string_view(out).substr(begin).ends_with(kEnd)) {

@@ -101,6 +101,7 @@ class Server final : private WorkerHost {
   admin::MetricsModel collect();
 
   ServerOptions options_;
+  const MemcachedOptions wishes_;  // Of options_, or the defaults.
   std::unique_ptr<base::Log> log_;
   std::unique_ptr<base::MemoryBudget> budget_;
   watch::Hub watch_{&base::WallTime::clock::now};
@@ -134,6 +135,7 @@ class Server final : private WorkerHost {
   std::uint64_t reloads_failed_ = 0;
   std::string last_reload_error_;
   std::size_t workers_left_ = 0;
+  base::Millis drain_deadline_{0};  // Of the last call of drain().
   bool is_draining_ = false;
 };
 

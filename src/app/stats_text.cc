@@ -1,10 +1,12 @@
 #include "app/stats_text.h"
 
+#include <array>
 #include <chrono>
 #include <initializer_list>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "app/stats_lists.h"
 #include "app/version.h"
 
 namespace kvferry::app {
@@ -37,6 +39,8 @@ struct FrontSums {
   std::uint64_t rejected = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t bytes_sent = 0;
+  std::uint64_t authentications = 0;
+  std::uint64_t authentications_failed = 0;
   std::uint64_t parse_errors = 0;
   std::uint64_t memory_refusals = 0;
   std::uint64_t inflight = 0;
@@ -62,6 +66,8 @@ FrontSums sum_fronts(StatsRegistry& registry) {
     sums.rejected += stats.connections_rejected.get();
     sums.bytes_received += stats.bytes_received.get();
     sums.bytes_sent += stats.bytes_sent.get();
+    sums.authentications += stats.authentications.get();
+    sums.authentications_failed += stats.authentications_failed.get();
     sums.parse_errors += stats.parse_errors.get();
     sums.memory_refusals += stats.memory_refusals.get();
     sums.inflight += stats.inflight.get();
@@ -90,12 +96,21 @@ void general(const StatsSources& sources, std::string& out) {
   line(out, "pointer_size", sizeof(void*) * 8);
   line(out, "rusage_user", seconds_of(usage.ru_utime));
   line(out, "rusage_system", seconds_of(usage.ru_stime));
+  line(out, "max_connections", sources.clients.max());
   line(out, "curr_connections", sums.connections);
   line(out, "total_connections", sums.accepted);
   line(out, "rejected_connections", sums.rejected);
+  line(out, "auth_cmds", sums.authentications);
+  line(out, "auth_errors", sums.authentications_failed);
   line(out, "bytes_read", sums.bytes_received);
   line(out, "bytes_written", sums.bytes_sent);
+  line(out, "accepting_conns", 1);
   line(out, "threads", sources.threads);
+  const watch::HubStats watched = sources.watch.stats();
+  line(out, "log_worker_written", watched.written);
+  line(out, "log_watcher_skipped", watched.skipped);
+  line(out, "log_watcher_sent", watched.sent);
+  line(out, "log_watchers", watched.watchers);
   line(out, "proxy_conn_requests",
        sums.of({Command::Get, Command::Gets, Command::Gat, Command::Gats, Command::Set,
                 Command::Add, Command::Replace, Command::Append, Command::Prepend, Command::Cas,
@@ -116,18 +131,44 @@ void proxy(const StatsSources& sources, std::string& out) {
   }
 }
 
-/// What tools read of `stats settings`, as far as it has a meaning here.
-void settings(const StatsSources& sources, std::string& out) {
-  line(out, "maxbytes", sources.store.limit_bytes());
-  line(out, "maxconns", sources.clients.max());
-  line(out, "evictions", sources.store.config().is_evicting ? "on" : "off");
-  line(out, "item_size_max", sources.store.config().item_bytes_max);
-  line(out, "num_threads", sources.threads);
-  line(out, "cas_enabled", sources.store.config().has_cas ? "yes" : "no");
-  line(out, "flush_enabled", "yes");
-  line(out, "dump_enabled", "no");
-  line(out, "detail_enabled", "no");
-  line(out, "binding_protocol", "ascii");
+/// Names that monitoring reads and that have no counterpart here.
+void idle(std::string& out) {
+  constexpr std::array kNames = {"connection_structures",
+                                 "response_obj_oom",
+                                 "response_obj_count",
+                                 "response_obj_bytes",
+                                 "read_buf_count",
+                                 "read_buf_bytes",
+                                 "read_buf_bytes_free",
+                                 "read_buf_oom",
+                                 "reserved_fds",
+                                 "listen_disabled_num",
+                                 "time_in_listen_disabled_us",
+                                 "conn_yields",
+                                 "slab_reassign_rescues",
+                                 "slab_reassign_chunk_rescues",
+                                 "slab_reassign_inline_reclaim",
+                                 "slab_reassign_busy_items",
+                                 "slab_reassign_busy_deletes",
+                                 "slab_reassign_busy_nomem",
+                                 "slab_reassign_last_busy_status",
+                                 "slab_reassign_running",
+                                 "slabs_moved",
+                                 "lru_crawler_running",
+                                 "lru_crawler_starts",
+                                 "lru_maintainer_juggles",
+                                 "malloc_fails",
+                                 "log_worker_dropped",
+                                 "unexpected_napi_ids",
+                                 "round_robin_fallback",
+                                 "slab_global_page_pool",
+                                 "lrutail_reflocked",
+                                 "moves_to_cold",
+                                 "direct_reclaims",
+                                 "lru_bumps_dropped"};
+  for (const char* name : kNames) {
+    line(out, name, 0);
+  }
 }
 
 void backends(const StatsSources& sources, std::string& out) {
@@ -152,30 +193,42 @@ void backends(const StatsSources& sources, std::string& out) {
 
 }  // namespace
 
-store::Instant store_now() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return store::Instant(
-      static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(now).count()));
-}
-
 bool compose_stats(const StatsSources& sources, std::string_view words, std::string& out) {
-  if (words.empty()) {
+  const std::string_view word = words.substr(0, words.find(' '));
+  const std::string_view list = find_stats_list(word);
+  if (word.empty()) {
     general(sources, out);
     for (const route::StatLine& stat :
          route::store_stat_lines(sources.registry.store_totals(), sources.store.snapshot())) {
       line(out, stat.name, stat.value);
     }
-  } else if (words == "proxy") {
+    idle(out);
+  } else if (list == "proxy") {
     proxy(sources, out);
-  } else if (words == "reset") {
+  } else if (list == "reset") {
     sources.registry.reset_store_totals();
     sources.store.reset_counters();
+    sources.prefixes.reset();
     out += "RESET\r\n";
     return true;
-  } else if (words == "settings") {
-    settings(sources, out);
-  } else if (words == "proxybe") {
+  } else if (list == "settings") {
+    append_settings(sources, out);
+  } else if (list == "proxybe") {
     backends(sources, out);
+  } else if (list == "items") {
+    append_items(sources, out);
+  } else if (list == "slabs") {
+    append_slabs(sources, out);
+  } else if (list == "sizes") {
+    line(out, "sizes_status", std::string_view("disabled"));
+  } else if (list == "conns") {
+    append_connections(sources, out);
+  } else if (list == "detail") {
+    answer_detail(sources, words, out);
+    return true;
+  } else if (list == "cachedump") {
+    answer_cachedump(sources, words, out);
+    return true;
   } else {
     return false;
   }

@@ -6,10 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "app/memcached_options.h"
 #include "app/stats_registry.h"
 #include "base/memory_budget.h"
 #include "front/service.h"
+#include "route/prefix_stats.h"
 #include "store/store.h"
+#include "watch/hub.h"
 
 namespace kvferry::app {
 
@@ -19,13 +22,14 @@ struct StatsSources {
   const base::MemoryBudget& budget;
   std::size_t threads;
   const front::ClientLimit& clients;
+  const MemcachedOptions& options;  // The defaults where there is no memcached command line.
+  route::PrefixStats& prefixes;
+  watch::Hub& watch;
+  store::Instant now;
 };
 
-/// Appends STAT lines and the last line. `words` is what follows `stats`: nothing, "proxy",
-/// "proxybe", "settings". False when it is none of them.
+/// Appends STAT lines and the last line. `words` is what follows `stats`: nothing, or the name of a
+/// list or its beginning. False when it is none of them.
 bool compose_stats(const StatsSources& sources, std::string_view words, std::string& out);
-
-/// Seconds of the store's clock.
-store::Instant store_now();
 
 }  // namespace kvferry::app
