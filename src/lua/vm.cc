@@ -74,8 +74,11 @@ void* Vm::allocate(void* self, void* block, std::size_t old_size, std::size_t ne
       return nullptr;
     }
     const bool is_limited = vm.bytes_max_ != std::numeric_limits<std::size_t>::max();
-    if (vm.fail_countdown_ != 0 && is_limited && --vm.fail_countdown_ == 0) {
-      return nullptr;
+    if (vm.fail_countdown_ != 0 && is_limited) {
+      if (vm.fail_countdown_ == 1) {
+        return nullptr;  // Every time: Lua collects its garbage and tries again.
+      }
+      --vm.fail_countdown_;
     }
   }
   void* moved = std::realloc(block, new_size);

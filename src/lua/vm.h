@@ -47,7 +47,7 @@ class Vm {
   /// Cycles of the collector that have ended.
   std::uint64_t gc_runs() const { return *gc_runs_; }
   void set_limits(const VmLimits& limits) { limits_ = limits; }
-  /// Lets the `n`-th allocation of scripts from now on fail, once; for tests. 0: none.
+  /// Lets the `n`-th allocation of scripts from now on fail, and all after it; for tests. 0: none.
   void fail_allocation_for_test(std::uint64_t n) { fail_countdown_ = n; }
 
   /// While it lives, script code runs on `lua`, and its budgets of memory and, when it serves

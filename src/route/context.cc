@@ -185,7 +185,8 @@ bool Context::wait_until(std::uint32_t count, WaitMode mode, std::optional<base:
   for (const auto& handle : handles_) {
     if (handle->state == State::Complete && !handle->is_waited) {
       is_any = true;
-      if (judge(*handle, false)) {
+      judge(*handle, false);
+      if (wait_.is_resumed || wait_.done >= wait_.count) {
         break;
       }
     }

@@ -33,9 +33,9 @@ class TokenBucket {
   bool take(std::int64_t count, base::SteadyTime now) {
     const auto ticks = (now - updated_) / options_.tick;
     if (now - updated_ > options_.tick) {
-      // Ticks beyond those that fill it do not matter, and could overflow.
-      const auto useful = std::min<std::int64_t>(ticks, options_.limit);
-      tokens_ = std::min<std::int64_t>(options_.limit, tokens_ + useful * options_.fill_rate);
+      // How many ticks fill it; more of them would only overflow.
+      const std::int64_t full = (options_.limit - tokens_) / options_.fill_rate + 1;
+      tokens_ = ticks >= full ? options_.limit : tokens_ + ticks * options_.fill_rate;
       updated_ += options_.tick * ticks;
     }
     if (tokens_ <= count) {

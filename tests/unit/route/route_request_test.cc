@@ -140,7 +140,7 @@ TEST(RouteRequest, RemembersTheSilenceThatTheClientAskedFor) {
     Quiet quiet;
   } table[] = {
       {"mg k v q\r\n", Quiet::Miss},    {"ms k 0 q\r\n\r\n", Quiet::Done},
-      {"md k q\r\n", Quiet::Done},      {"ma k q\r\n", Quiet::Success},
+      {"md k q\r\n", Quiet::Done},      {"ma k q\r\n", Quiet::Done},
       {"mg k v\r\n", Quiet::No},        {"delete k noreply\r\n", Quiet::Good},
       {"get k noreply\r\n", Quiet::No},
   };
