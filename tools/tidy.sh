@@ -39,7 +39,8 @@ case ${1---changed} in
   *) sources=("$@") ;;
 esac
 
-[ -f build/tidy/compile_commands.json ] || cmake --preset tidy >/dev/null
+# Anew each time: sources may have been added since.
+cmake --preset tidy >/dev/null
 # A source that no target compiles has no command, and clang-tidy would guess one.
 known=()
 for source in "${sources[@]}"; do
