@@ -50,4 +50,10 @@ inline void* box_at(lua_State* lua, int index, const BoxType& type) {
   return box_at(lua, index, type, type);
 }
 
+/// Raises Lua's own error for an argument of another type.
+[[noreturn]] inline void refuse_type(lua_State* lua, int index, const BoxType& type) {
+  luaL_typeerror(lua, index, type.name);
+  __builtin_unreachable();
+}
+
 }  // namespace kvferry::lua

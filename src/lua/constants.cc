@@ -121,9 +121,11 @@ Command command_of_number(unsigned number) noexcept {
 }
 
 void define_constants(lua_State* lua) {
-  for (std::size_t i = 0; i < kCommands.size(); ++i) {
-    lua_pushinteger(lua, static_cast<lua_Integer>(i + 1));
-    lua_setfield(lua, -2, kCommands[i].name);
+  lua_Integer place = 0;
+  for (const NamedCommand& command : kCommands) {
+    ++place;
+    lua_pushinteger(lua, place);
+    lua_setfield(lua, -2, command.name);
   }
   for (const auto& [name, number] : kNamedNumbers) {
     lua_pushinteger(lua, number);

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <array>
-#include <new>
+#include <memory>
 #include <vector>
 
 #include "lua/box_type.h"
@@ -102,7 +102,8 @@ int make_inspector(lua_State* lua, bool reads_replies) {
     return raise(lua, "inspector ran out of stack space for results");
   }
   luaL_checkstack(lua, LUA_MINSTACK, nullptr);
-  auto* const inspector = new (lua_newuserdatauv(lua, sizeof(Inspector), 1)) Inspector;
+  auto* const inspector =
+      std::construct_at(static_cast<Inspector*>(lua_newuserdatauv(lua, sizeof(Inspector), 1)));
   inspector->reads_replies = reads_replies;
   set_box_type(lua, kInspector);
   lua_newtable(lua);
@@ -167,7 +168,7 @@ void push_values(lua_State* lua, const InspectStep& step, int number, const Insp
 const Inspector& check_inspector(lua_State* lua) {
   const auto* const inspector = static_cast<const Inspector*>(box_at(lua, 1, kInspector));
   if (inspector == nullptr || inspector->is_over) {
-    luaL_typeerror(lua, 1, kInspector.name);
+    refuse_type(lua, 1, kInspector);
   }
   return *inspector;
 }

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <array>
-#include <new>
+#include <memory>
 
 #include "lua/box_type.h"
 #include "lua/boxes.h"
@@ -154,7 +154,8 @@ int make_mutator(lua_State* lua, bool writes_replies) {
     return raise(lua, "mutator ran out of stack space for results");
   }
   luaL_checkstack(lua, LUA_MINSTACK, nullptr);
-  auto* const box = new (lua_newuserdatauv(lua, sizeof(MutatorBox), 0)) MutatorBox;
+  auto* const box =
+      std::construct_at(static_cast<MutatorBox*>(lua_newuserdatauv(lua, sizeof(MutatorBox), 0)));
   box->writes_replies = writes_replies;
   set_box_type(lua, kMutator);
   for (int i = 1; i <= count; ++i) {
@@ -250,7 +251,7 @@ int mutate(lua_State* lua) {
   constexpr const char* kWrongObject = "invalid argument to mutator object";
   auto* const box = static_cast<MutatorBox*>(box_at(lua, 1, kMutator));
   if (box == nullptr || box->is_over) {
-    return luaL_typeerror(lua, 1, kMutator.name);
+    refuse_type(lua, 1, kMutator);
   }
   if (box->writes_replies) {
     RouteReply* const reply = reply_at(lua, kTarget);

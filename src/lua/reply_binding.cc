@@ -1,4 +1,4 @@
-#include <new>
+#include <memory>
 
 #include "lua/box_type.h"
 #include "lua/boxes.h"
@@ -85,7 +85,7 @@ int elapsed(lua_State* lua) {
 int close(lua_State* lua) {
   ReplyBox* const box = reply_box_at(lua, 1);
   if (box == nullptr) {
-    return luaL_typeerror(lua, 1, kReplyType);
+    refuse_type(lua, 1, kShownReply);
   }
   if (box->reply != nullptr) {
     box->reply->close();
@@ -113,7 +113,8 @@ constexpr luaL_Reg kOwnedMetamethods[] = {
 }  // namespace
 
 ReplyBox* push_reply(lua_State* lua, RouteReply& reply, const RouteRequest* request) {
-  auto* const box = new (lua_newuserdatauv(lua, sizeof(ReplyBox), 0)) ReplyBox;
+  auto* const box =
+      std::construct_at(static_cast<ReplyBox*>(lua_newuserdatauv(lua, sizeof(ReplyBox), 0)));
   box->reply = &reply;
   box->request = request;
   set_box_type(lua, kShownReply);
@@ -121,7 +122,8 @@ ReplyBox* push_reply(lua_State* lua, RouteReply& reply, const RouteRequest* requ
 }
 
 RouteReply& push_owned_reply(lua_State* lua, const RouteRequest* request) {
-  auto* const owned = new (lua_newuserdatauv(lua, sizeof(OwnedReply), 0)) OwnedReply;
+  auto* const owned =
+      std::construct_at(static_cast<OwnedReply*>(lua_newuserdatauv(lua, sizeof(OwnedReply), 0)));
   owned->box = ReplyBox{.reply = &owned->reply, .request = request, .is_owned = true};
   set_box_type(lua, kOwnedReply);
   return owned->reply;
@@ -130,7 +132,7 @@ RouteReply& push_owned_reply(lua_State* lua, const RouteRequest* request) {
 RouteReply& check_reply(lua_State* lua, int index) {
   const ReplyBox* const box = reply_box_at(lua, index);
   if (box == nullptr) {
-    luaL_typeerror(lua, index, kReplyType);
+    refuse_type(lua, index, kShownReply);
   }
   if (box->reply == nullptr) {
     raise(lua, "response: its request is over, it cannot be used any more");

@@ -1,5 +1,5 @@
 #include <cstdint>
-#include <new>
+#include <memory>
 
 #include "lua/box_type.h"
 #include "lua/boxes.h"
@@ -62,7 +62,7 @@ int make_request(lua_State* lua) {
   const std::string_view value = check_value(lua, 2);
   const std::size_t size = line.size() + value.size();
   void* const place = lua_newuserdatauv(lua, sizeof(OwnedRequest) + size, 0);
-  auto* const owned = new (place) OwnedRequest;
+  auto* const owned = std::construct_at(static_cast<OwnedRequest*>(place));
   owned->box = RequestBox{.request = &owned->request, .is_owned = true};
   set_box_type(lua, kOwnedRequest);
   char* const bytes = static_cast<char*>(place) + sizeof(OwnedRequest);
@@ -357,7 +357,8 @@ char check_flag_letter(lua_State* lua, int index) {
 }
 
 RequestBox* push_request(lua_State* lua, RouteRequest& request) {
-  auto* const box = new (lua_newuserdatauv(lua, sizeof(RequestBox), 0)) RequestBox;
+  auto* const box =
+      std::construct_at(static_cast<RequestBox*>(lua_newuserdatauv(lua, sizeof(RequestBox), 0)));
   box->request = &request;
   set_box_type(lua, kShownRequest);
   return box;
@@ -366,7 +367,7 @@ RequestBox* push_request(lua_State* lua, RouteRequest& request) {
 RouteRequest& check_request(lua_State* lua, int index) {
   const RequestBox* const box = request_box_at(lua, index);
   if (box == nullptr) {
-    luaL_typeerror(lua, index, kRequestType);
+    refuse_type(lua, index, kShownRequest);
   }
   if (box->request == nullptr) {
     raise(lua, "request is over: its object cannot be used any more");

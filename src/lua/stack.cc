@@ -6,7 +6,8 @@ namespace kvferry::lua {
 
 int raise(lua_State* lua, std::string_view text) {
   push_text(lua, text);
-  return lua_error(lua);
+  lua_error(lua);
+  __builtin_unreachable();
 }
 
 int raise_format(lua_State* lua, const char* format, ...) {
@@ -14,7 +15,8 @@ int raise_format(lua_State* lua, const char* format, ...) {
   va_start(arguments, format);
   lua_pushvfstring(lua, format, arguments);
   va_end(arguments);
-  return lua_error(lua);
+  lua_error(lua);
+  __builtin_unreachable();
 }
 
 void define_type(lua_State* lua, const char* name, const luaL_Reg* methods,

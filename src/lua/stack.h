@@ -15,9 +15,10 @@ namespace kvferry::lua {
 
 /// Raises `text` as a Lua error, without the place, as memcached's proxy does. Never returns; the
 /// type suits `return raise(...)`.
-int raise(lua_State* lua, std::string_view text);
+[[noreturn]] int raise(lua_State* lua, std::string_view text);
 /// The same with a printf format of Lua's kind (lua_pushfstring).
-int raise_format(lua_State* lua, const char* format, ...) __attribute__((format(printf, 2, 3)));
+[[noreturn]] int raise_format(lua_State* lua, const char* format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /// A string argument; numbers are converted in place, as luaL_checklstring does it.
 inline std::string_view check_text(lua_State* lua, int index) {

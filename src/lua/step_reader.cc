@@ -49,8 +49,8 @@ char StepReader::need_flag(const char* what) const {
   return flag.front();
 }
 
-int StepReader::refuse(const char* text) const {
-  return raise_format(lua_, "%s step %d: %s", what_, number_, text);
+void StepReader::refuse(const char* text) const {
+  raise_format(lua_, "%s step %d: %s", what_, number_, text);
 }
 
 }  // namespace kvferry::lua

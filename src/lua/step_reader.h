@@ -35,7 +35,7 @@ class StepReader {
   char need_flag(const char* what) const;
 
   /// Raises `<what> step <number>: <text>`.
-  int refuse(const char* text) const;
+  [[noreturn]] void refuse(const char* text) const;
 
  private:
   lua_State* lua_;

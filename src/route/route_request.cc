@@ -129,7 +129,9 @@ bool RouteRequest::borrow_text(std::string_view bytes, std::size_t line_bytes) {
 }
 
 void RouteRequest::show(const Request& head, std::string_view bytes) {
-  request_ = moved(head, head.line.data(), bytes.data());
+  const char* const from = head.line.data();
+  const char* const to = bytes.data();
+  request_ = moved(head, from, to);
   const std::string_view value = bytes.substr(request_.line.size());
   request_.has_complete_value = true;
   request_.value =
