@@ -29,7 +29,7 @@ bool run_file(const std::filesystem::path& path) {
   constexpr std::size_t kPrefixesMax = 256;
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    std::fprintf(stderr, "%s: cannot be read\n", path.c_str());
+    static_cast<void>(std::fprintf(stderr, "%s: cannot be read\n", path.c_str()));
     return false;
   }
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -60,9 +60,9 @@ int main(int argc, char** argv) {
       ++count;
     }
   }
-  std::printf("%zu inputs\n", count);
+  static_cast<void>(std::printf("%zu inputs\n", count));
   if (count == 0) {
-    std::fprintf(stderr, "no inputs: give files or folders\n");
+    static_cast<void>(std::fprintf(stderr, "no inputs: give files or folders\n"));
     return 1;
   }
   return 0;
