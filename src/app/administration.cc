@@ -107,7 +107,7 @@ void Administration::slabs(std::string_view text, std::string& out) {
   }
 }
 
-void Administration::set_memory_limit(std::string_view text, std::string& out) {
+void Administration::set_memory_limit(std::string_view text, std::string& out) const {
   std::uint32_t megabytes = 0;
   if (!memcache::read_number(token_at(text, 1), megabytes)) {
     out += kError;
@@ -121,7 +121,7 @@ void Administration::set_memory_limit(std::string_view text, std::string& out) {
   }
 }
 
-void Administration::shut_down(std::string_view text, std::string& out) {
+void Administration::shut_down(std::string_view text, std::string& out) const {
   const std::string_view mode = token_at(text, 1);
   if (!setup_.allows_shutdown) {
     out += "SERVER_ERROR: shutdown not enabled\r\n";
@@ -132,7 +132,7 @@ void Administration::shut_down(std::string_view text, std::string& out) {
   }
 }
 
-bool Administration::move_clock(std::string_view text, std::string& out) {
+bool Administration::move_clock(std::string_view text, std::string& out) const {
   const std::string_view word = token_at(text, 1);
   std::int32_t seconds = 0;
   if (word == "p") {

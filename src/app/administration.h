@@ -34,9 +34,9 @@ class Administration {
   bool lru_crawler(std::string_view text, std::string& out);
   void lru(std::string_view text, std::string& out);
   void slabs(std::string_view text, std::string& out);
-  void set_memory_limit(std::string_view text, std::string& out);
-  void shut_down(std::string_view text, std::string& out);
-  bool move_clock(std::string_view text, std::string& out);
+  void set_memory_limit(std::string_view text, std::string& out) const;
+  void shut_down(std::string_view text, std::string& out) const;
+  bool move_clock(std::string_view text, std::string& out) const;
 
   Setup setup_;
 };

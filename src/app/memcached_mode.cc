@@ -169,7 +169,7 @@ void adjust_listeners(const MemcachedOptions& options,
 }
 
 base::Result<std::shared_ptr<const front::Credentials>> read_credentials(const std::string& path) {
-  std::ifstream file(path);
+  const std::ifstream file(path);
   std::stringstream text;
   if (!file || !(text << file.rdbuf())) {
     return base::Error(base::ErrorCode::System, "cannot read the authentication file " + path);

@@ -98,7 +98,7 @@ class ConfigState {
     std::map<std::size_t, std::string> user_counter_names;
   };
   Settings& settings() { return settings_; }
-  ConfigHost& host() { return *setup_.host; }
+  ConfigHost& host() const { return *setup_.host; }
   struct CronEntry {
     base::Seconds every{0};
     base::SteadyTime next{};
