@@ -53,11 +53,13 @@ ScriptControl::ScriptControl(Setup setup)
   for (std::size_t i = 0; i < setup_.workers; ++i) {
     shared_.figures.push_back(std::make_shared<ScriptFigures>());
   }
-  shared_.resolve = [this](const std::string& host, std::uint16_t port, auto on_resolved) {
+  shared_.resolve = [this](const std::string& host, std::uint16_t port,
+                           const std::function<void(const net::Address&)>& on_resolved) {
     setup_.loop.post([this, host, port, on_resolved] {
-      setup_.resolver.resolve(host, port, [on_resolved](base::Result<net::Resolution> found) {
-        on_resolved(found ? found->addresses.front() : net::Address{});
-      });
+      setup_.resolver.resolve(host, port,
+                              [on_resolved](const base::Result<net::Resolution>& found) {
+                                on_resolved(found ? found->addresses.front() : net::Address{});
+                              });
     });
   };
 }
@@ -99,7 +101,7 @@ namespace {
 /// Runs the files on one worker, on its thread.
 template <typename LoadPointer>
 bool prepare_on(ScriptWorker& worker, const LoadPointer& load, std::size_t index) {
-  base::Result<void> done = worker.state().prepare(load->for_workers);
+  const base::Result<void> done = worker.state().prepare(load->for_workers);
   const std::lock_guard<std::mutex> guard(load->mutex);
   if (!done && load->error.empty()) {
     load->error = done.error().text();
@@ -144,10 +146,11 @@ void ScriptControl::reload(const std::vector<std::unique_ptr<Worker>>& workers) 
   }
   is_loading_ = true;
   const std::shared_ptr<Load> load = std::move(begun).value();
+  const std::function<void()> on_prepared = [this, load, &workers] { finish(load, workers); };
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    workers[i]->run_with_scripts([this, load, i, &workers](ScriptWorker& worker) {
+    workers[i]->run_with_scripts([this, load, i, on_prepared](ScriptWorker& worker) {
       if (prepare_on(worker, load, i)) {
-        setup_.loop.post([this, load, &workers] { finish(load, workers); });
+        setup_.loop.post(on_prepared);
       }
     });
   }
