@@ -411,13 +411,14 @@ void Server::publish() {
   // Ready is said once all workers serve the new plan.
   auto left = std::make_shared<std::atomic<std::size_t>>(workers_.size());
   const std::uint64_t version = config_version_;
-  const auto on_applied = [this, left, version] {
+  const auto on_all_applied = [this, version] {
+    if (std::exchange(announced_version_, version) != version) {
+      announce();
+    }
+  };
+  const auto on_applied = [this, left, on_all_applied] {
     if (left->fetch_sub(1) == 1) {
-      loop_->post([this, version] {
-        if (std::exchange(announced_version_, version) != version) {
-          announce();
-        }
-      });
+      loop_->post(on_all_applied);
     }
   };
   for (std::size_t i = 0; i < workers_.size(); ++i) {

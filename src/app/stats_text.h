@@ -20,7 +20,7 @@ struct StatsSources {
   StatsRegistry& registry;
   store::Store& store;
   const base::MemoryBudget& budget;
-  std::size_t threads;
+  std::size_t threads = 0;
   const front::ClientLimit& clients;
   const MemcachedOptions& options;  // The defaults where there is no memcached command line.
   route::PrefixStats& prefixes;
