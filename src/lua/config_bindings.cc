@@ -645,6 +645,9 @@ void define_config_functions(lua_State* lua) {
   define_type(lua, kConfigLimiterType, kNone, kLimiterMeta);
   define_type(lua, "mcp.text", kNone, kTextMeta);
   luaL_setfuncs(lua, kFunctions, 0);
+  // Both kinds of states have it; only workers can use it.
+  lua_newuserdatauv(lua, 0, 0);
+  lua_setfield(lua, -2, "internal_handler");
   define_placement_objects(lua);
 }
 

@@ -24,7 +24,8 @@ constexpr const char* kFiles[] = {
     "  listen: h:1\n  servers: [h:1, i:2, \"j:3 \\u00e9\"]\n  distribution: rendezvous\n"
     "  hash: xxh3\n  ketama_naming: libmemcached\n  on_down: rehash\n  on_partial: null\n"
     "  max_queue_bytes: 1536kb\n  max_inflight: 1\n  backoff_min: 1ms\n  backoff_max: 1h\n"
-    "  connect_timeout: 1500ms\n  stall_timeout: 1s\n  body_timeout: 2s\n  timeout: 0\n  preconnect: true\n",
+    "  connect_timeout: 1500ms\n  stall_timeout: 1s\n  body_timeout: 2s\n  timeout: 0\n  "
+    "preconnect: true\n",
     "kvferry:\n  workers: 3\n  io: uring\n  memory_limit: 1025mb\n  item_size_max: 1kb\n"
     "  log: {file: \"/tmp/a b\", level: warning, format: json}\n"
     "  admin: {listen: /run/admin.sock 0600, token: env:T}\n  store: {memory: 1mb}\n"
