@@ -1,31 +1,22 @@
 #include "app/server.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
-#include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <utility>
 
 #include "app/memcached_mode.h"
-#include "app/metrics.h"
-#include "app/script_stats_text.h"
-#include "app/stats_text.h"
 #include "app/version.h"
 #include "config/loader.h"
 #include "config/secret.h"
 
 namespace kvferry::app {
 namespace {
-
-/// Logs are written out, and the store is kept clean, this often.
-constexpr base::Millis kTick{100};
 
 std::size_t processors() {
   cpu_set_t set;
@@ -487,179 +478,6 @@ base::Result<void> Server::open_admin(const config::Model& model) {
   log_->write(base::LogLevel::Notice, "admin", "listening",
               {{"address", admin_->address().to_string()}});
   return {};
-}
-
-base::Result<void> Server::watch_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
-    sigaddset(&set, signal);
-  }
-  // Blocked before any worker starts, so that they inherit it.
-  if (pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) {
-    return base::Error(base::ErrorCode::System, "cannot block signals");
-  }
-  signal_fd_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-  if (signal_fd_ < 0) {
-    return base::Error::from_errno("signalfd", errno);
-  }
-  auto watch = loop_->watch_fd(signal_fd_, POLLIN,
-                               base::Delegate<void(unsigned)>::to<&Server::on_signal>(this));
-  if (!watch) {
-    return std::move(watch).error();
-  }
-  signal_watch_ = std::move(watch).value();
-  return {};
-}
-
-void Server::on_signal(unsigned /*events*/) {
-  signalfd_siginfo info{};
-  while (read(signal_fd_, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-    switch (static_cast<int>(info.ssi_signo)) {
-      case SIGHUP:
-      case SIGUSR1:
-        if (auto reopened = log_->reopen(); !reopened) {
-          log_->write(base::LogLevel::Error, "app", "cannot reopen the log",
-                      {{"error", reopened.error().text()}});
-        }
-        if (static_cast<int>(info.ssi_signo) == SIGHUP && model_.process.reload_on_hup) {
-          reload();
-        }
-        break;
-      default:
-        drain();
-        break;
-    }
-  }
-}
-
-void Server::reload() {
-  if (is_draining_) {
-    return;
-  }
-  if (scripts_ != nullptr) {
-    scripts_->reload(workers_);
-    return;
-  }
-  auto loaded = load();
-  const base::Result<void> applied =
-      loaded ? apply(std::move(loaded).value()) : base::Result<void>(loaded.error());
-  if (applied) {
-    ++reloads_ok_;
-    last_reload_error_.clear();
-    return;
-  }
-  ++reloads_failed_;
-  last_reload_error_ = applied.error().text();
-  log_->write(base::LogLevel::Error, "app", "reload failed, the running configuration stays",
-              {{"error", last_reload_error_}});
-}
-
-void Server::drain() {
-  const base::Millis deadline = is_draining_ ? base::Millis(0) : model_.process.drain_timeout;
-  drain_deadline_ = deadline;
-  if (!std::exchange(is_draining_, true)) {
-    log_->write(base::LogLevel::Notice, "app", "draining",
-                {{"timeout_ms", std::to_string(deadline.count())}});
-    if (admin_ != nullptr) {
-      admin_->set_draining(true);
-    }
-  }
-  // The first worker may drive connections that the others use: it goes last.
-  const std::size_t first = scripts_ != nullptr && workers_left_ > 1 ? 1 : 0;
-  for (std::size_t i = first; i < workers_.size(); ++i) {
-    workers_[i]->drain(deadline);
-  }
-}
-
-void Server::tick() {
-  retired_admins_.clear();
-  config_watch_retired_.reset();
-  log_->flush();
-  store_->maintain(clock_.now());
-  if (scripts_ != nullptr && !is_draining_) {
-    scripts_->tick(workers_);
-  }
-  loop_->timers().arm(*tick_timer_, loop_->now() + kTick);
-}
-
-void Server::on_backend_down(const std::string& pool, const std::string& label) {
-  loop_->post([this, pool, label] {
-    if (const auto found = keepers_.find(pool); found != keepers_.end()) {
-      found->second->on_down(label);
-    }
-  });
-}
-
-void Server::on_backend_failed(const std::string& pool, const std::string& label) {
-  loop_->post([this, pool, label] {
-    if (const auto found = keepers_.find(pool); found != keepers_.end()) {
-      found->second->on_failed(label);
-    }
-  });
-}
-
-void Server::on_worker_ended(std::size_t /*index*/) {
-  loop_->post([this] {
-    if (--workers_left_ == 0) {
-      loop_->stop();
-    } else if (workers_left_ == 1 && scripts_ != nullptr && is_draining_) {
-      workers_.front()->drain(drain_deadline_);
-    }
-  });
-}
-
-bool Server::compose_stats(std::string_view words, std::string& out) {
-  if (scripts_ != nullptr && compose_script_stats(*scripts_, words, out)) {
-    return true;
-  }
-  const std::size_t begin = out.size();
-  const bool is_known = app::compose_stats(StatsSources{.registry = registry_,
-                                                        .store = *store_,
-                                                        .budget = *budget_,
-                                                        .threads = workers_.size(),
-                                                        .clients = *process_limit_,
-                                                        .options = wishes_,
-                                                        .prefixes = *prefixes_,
-                                                        .watch = watch_,
-                                                        .now = clock_.now()},
-                                           words, out);
-  constexpr std::string_view kEnd = "END\r\n";
-  if (scripts_ != nullptr && words.empty() && std::string_view(out).substr(begin).ends_with(kEnd)) {
-    std::uint64_t errors = 0;
-    for (const StatsRegistry::ServiceEntry& service : registry_.services()) {
-      errors += service.stats->parse_errors.get();
-    }
-    out.insert(out.size() - kEnd.size(), compose_script_rows(*scripts_, errors));
-  }
-  return is_known;
-}
-
-bool Server::administer(const memcache::Request& request, std::string& out) {
-  return administration_->run(request, out);
-}
-
-admin::MetricsModel Server::collect() {
-  admin::MetricsModel model = collect_metrics(registry_, *store_);
-  model.process.version = kVersion;
-  model.process.io_engine = workers_.front()->engine_name();
-  model.process.uptime = std::chrono::duration_cast<base::Seconds>(loop_->now() - started_);
-  model.process.workers = static_cast<std::uint32_t>(workers_.size());
-  model.process.is_draining = is_draining_;
-  model.process.usage = base::read_process_usage();
-  model.process.memory_used_bytes = budget_->used_bytes();
-  model.process.memory_limit_bytes = budget_->limit_bytes();
-  model.process.config_version = config_version_;
-  model.process.reloads_ok = reloads_ok_;
-  model.process.reloads_failed = reloads_failed_;
-  model.process.last_reload_error = last_reload_error_;
-  model.process.log_lines_lost = log_->lost_lines();
-  for (admin::BackendMetrics& backend : model.backends) {
-    if (const auto keeper = keepers_.find(backend.pool); keeper != keepers_.end()) {
-      backend.ejections = keeper->second->ejections(backend.label);
-    }
-  }
-  return model;
 }
 
 }  // namespace kvferry::app

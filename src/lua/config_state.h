@@ -131,6 +131,8 @@ class ConfigState {
 /// Adds hashes and distributions, which both kinds of states have, to the table at the top of the
 /// stack.
 void define_placement_objects(lua_State* lua);
+/// Adds mcp.backend and mcp.pool, with their types.
+void define_backends(lua_State* lua);
 /// Adds what `mcp` has in the configuration state to the table at the top of the stack.
 void define_config_functions(lua_State* lua);
 

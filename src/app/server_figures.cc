@@ -1,0 +1,63 @@
+// What a server tells of itself.
+#include "app/metrics.h"
+#include "app/script_stats_text.h"
+#include "app/server.h"
+#include "app/stats_text.h"
+#include "app/version.h"
+
+namespace kvferry::app {
+
+bool Server::compose_stats(std::string_view words, std::string& out) {
+  if (scripts_ != nullptr && compose_script_stats(*scripts_, words, out)) {
+    return true;
+  }
+  const std::size_t begin = out.size();
+  const bool is_known = app::compose_stats(StatsSources{.registry = registry_,
+                                                        .store = *store_,
+                                                        .budget = *budget_,
+                                                        .threads = workers_.size(),
+                                                        .clients = *process_limit_,
+                                                        .options = wishes_,
+                                                        .prefixes = *prefixes_,
+                                                        .watch = watch_,
+                                                        .now = clock_.now()},
+                                           words, out);
+  constexpr std::string_view kEnd = "END\r\n";
+  if (scripts_ != nullptr && words.empty() && std::string_view(out).substr(begin).ends_with(kEnd)) {
+    std::uint64_t errors = 0;
+    for (const StatsRegistry::ServiceEntry& service : registry_.services()) {
+      errors += service.stats->parse_errors.get();
+    }
+    out.insert(out.size() - kEnd.size(), compose_script_rows(*scripts_, errors));
+  }
+  return is_known;
+}
+
+bool Server::administer(const memcache::Request& request, std::string& out) {
+  return administration_->run(request, out);
+}
+
+admin::MetricsModel Server::collect() {
+  admin::MetricsModel model = collect_metrics(registry_, *store_);
+  model.process.version = kVersion;
+  model.process.io_engine = workers_.front()->engine_name();
+  model.process.uptime = std::chrono::duration_cast<base::Seconds>(loop_->now() - started_);
+  model.process.workers = static_cast<std::uint32_t>(workers_.size());
+  model.process.is_draining = is_draining_;
+  model.process.usage = base::read_process_usage();
+  model.process.memory_used_bytes = budget_->used_bytes();
+  model.process.memory_limit_bytes = budget_->limit_bytes();
+  model.process.config_version = config_version_;
+  model.process.reloads_ok = reloads_ok_;
+  model.process.reloads_failed = reloads_failed_;
+  model.process.last_reload_error = last_reload_error_;
+  model.process.log_lines_lost = log_->lost_lines();
+  for (admin::BackendMetrics& backend : model.backends) {
+    if (const auto keeper = keepers_.find(backend.pool); keeper != keepers_.end()) {
+      backend.ejections = keeper->second->ejections(backend.label);
+    }
+  }
+  return model;
+}
+
+}  // namespace kvferry::app
