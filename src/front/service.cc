@@ -17,10 +17,10 @@ std::size_t session_bytes() noexcept {
   return sizeof(Session);
 }
 
-Service::Service(const ServiceContext& context, const ServiceOptions& options, call::Target& target,
+Service::Service(const ServiceContext& context, ServiceOptions options, call::Target& target,
                  ClientLimit& process_limit, std::shared_ptr<ClientLimit> listener_limit)
     : context_(context),
-      options_(options),
+      options_(std::move(options)),
       target_(&target),
       process_limit_(process_limit),
       listener_limit_(std::move(listener_limit)),
@@ -74,7 +74,7 @@ void Service::release(Session& session) {
   context_.sessions.release(&session);
 }
 
-void Service::report_closed(const Session& session, std::string_view reason) {
+void Service::report_closed(const Session& session, std::string_view reason) const {
   if (watch::Hub* hub = context_.watch; hub != nullptr && hub->wants(watch::Stream::ConnEvents)) {
     hub->write(watch::Stream::ConnEvents, conn_close_fields(session.peer(), reason));
   }

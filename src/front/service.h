@@ -119,7 +119,7 @@ class Service final : public net::AcceptHandler {
  public:
   /// `target` and `limits` must outlive the service or be replaced. `process_limit` counts all
   /// clients of the process.
-  Service(const ServiceContext& context, const ServiceOptions& options, call::Target& target,
+  Service(const ServiceContext& context, ServiceOptions options, call::Target& target,
           ClientLimit& process_limit, std::shared_ptr<ClientLimit> listener_limit);
   /// No session may be left: see is_drained().
   ~Service();
@@ -150,7 +150,7 @@ class Service final : public net::AcceptHandler {
 
   void release(Session& session);
   /// Tells those that watch connections.
-  void report_closed(const Session& session, std::string_view reason);
+  void report_closed(const Session& session, std::string_view reason) const;
 
   ServiceContext context_;
   ServiceOptions options_;

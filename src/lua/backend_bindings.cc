@@ -240,7 +240,7 @@ void read_filter(lua_State* lua, pool::PlacementOptions& placement) {
     } else if (name == "tags") {
       placement.filter = pool::KeyFilter::MemcachedTags;
     } else {
-      raise_format(lua, "unknown hash filter specified: %s", name.data());
+      raise_format(lua, "unknown hash filter specified: %s", lua_tostring(lua, -1));
     }
     if (lua_getfield(lua, 2, "filter_conf") != LUA_TSTRING) {
       raise(lua, "hash filter requires 'filter_conf' string");

@@ -135,7 +135,7 @@ int add_stat(lua_State* lua) {
                         static_cast<int>(settings.user_counter_limit));
   }
   if (name.size() > kUserCounterNameBytesMax) {
-    return raise_format(lua, "stat name too long: %s", name.data());
+    return raise_format(lua, "stat name too long: %s", lua_tostring(lua, 2));
   }
   if (name.find_first_of(" \t\n\r\v\f") != std::string_view::npos) {
     return raise(lua, "stat cannot contain spaces or newlines");

@@ -25,12 +25,20 @@ inline constexpr int kConfigDepthMax = 200;
 inline constexpr const char* kConfigPoolType = "mcp.pool.config";
 inline constexpr const char* kConfigLimiterType = "mcp.ratelim_global_tbf.config";
 
+struct ConfigEntry;
+
 struct ConfigValue {
   using Pool = std::shared_ptr<const pool::McpPoolOptions>;
   using Limiter = std::shared_ptr<route::SharedTokenBucket>;
-  using Table = std::vector<std::pair<ConfigValue, ConfigValue>>;
+  using Table = std::vector<ConfigEntry>;
 
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Pool, Limiter, Table> value;
+};
+
+/// One entry of a table.
+struct ConfigEntry {
+  ConfigValue key;
+  ConfigValue value;
 };
 
 /// Copies the value at the top of the stack. An error names the path of the entry that cannot be

@@ -11,7 +11,6 @@
 
 namespace kvferry::lua {
 
-using route::Context;
 using route::ResultClass;
 using route::RouteRequest;
 using route::WaitMode;
@@ -26,7 +25,7 @@ constexpr double kWaitSecondsMax = 86400.0 * 365;
 ScriptSlot& check_slot(lua_State* lua) {
   auto* slot = *static_cast<ScriptSlot**>(luaL_checkudata(lua, 1, kContextType));
   if (slot == nullptr) {
-    luaL_argerror(lua, 1, "its function was replaced");
+    raise(lua, "rctx belongs to a function that was replaced");
   }
   return *slot;
 }
@@ -254,7 +253,8 @@ std::span<const std::uint32_t> check_list(lua_State* lua, const ScriptSlot& slot
 
 int best_result(lua_State* lua) {
   ScriptSlot& slot = check_slot(lua);
-  std::array<std::uint32_t, kListMax> handles;
+  std::array<std::uint32_t, kListMax> handles;  // NOLINT(cppcoreguidelines-pro-type-member-init):
+                                                // read as far as it is written.
   const auto list = check_list(lua, slot, handles, "must pass a table to :best_result",
                                "invalid queue handle passed to best_result");
   return push_with_class(lua, slot, slot.context().best_of(list));
@@ -262,7 +262,8 @@ int best_result(lua_State* lua) {
 
 int worst_result(lua_State* lua) {
   ScriptSlot& slot = check_slot(lua);
-  std::array<std::uint32_t, kListMax> handles;
+  std::array<std::uint32_t, kListMax> handles;  // NOLINT(cppcoreguidelines-pro-type-member-init):
+                                                // read as far as it is written.
   const auto list = check_list(lua, slot, handles, "must pass a table to :worst_result",
                                "invalid queue handle passed to worst_result");
   return push_with_class(lua, slot, slot.context().worst_of(list));
@@ -336,7 +337,7 @@ int run_local(lua_State* lua) {
   }
   check_can_wait(lua, *slot, "wait: cannot call while already in wait mode");
   if (!can_run_locally(request.command())) {
-    push_owned_reply(lua, &request).assign("SERVER_ERROR bad request\r\n", {});
+    push_owned_reply(lua, nullptr).assign("SERVER_ERROR bad request\r\n", {});
     return 1;
   }
   const std::uint32_t handle = slot->local_handle();

@@ -88,7 +88,7 @@ int ready(lua_State* lua) {
   }
   const std::uint32_t objects = read_ready(lua, generator);
   lua_getfield(lua, 2, "n");
-  std::string_view name = lua_type(lua, -1) == LUA_TSTRING ? text_at(lua, -1) : "anonymous";
+  const std::string_view name = lua_type(lua, -1) == LUA_TSTRING ? text_at(lua, -1) : "anonymous";
   generator.set_ready(name.substr(0, kGeneratorNameBytesMax), objects);
   // The slot belongs to the generator before anything can raise.
   if (!generator.build_first(lua)) {

@@ -299,7 +299,7 @@ void ScriptSlot::push_result(lua_State* lua, std::uint32_t handle) {
 
 void ScriptSlot::push_local_result(lua_State* lua) {
   RouteReply& reply = context_.reply(local_handle());
-  RouteReply& copy = push_owned_reply(lua, context_.request_of(local_handle()));
+  RouteReply& copy = push_owned_reply(lua, nullptr);
   copy.copy_from(reply);
   context_.reopen(local_handle());
 }

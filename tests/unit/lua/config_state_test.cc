@@ -61,10 +61,10 @@ TEST_F(ConfigStateTest, CopiesEachKindOfValue) {
   const ConfigValue value = value_of("return { 1, 1.5, true, 'a\\0b', { deep = {} } }");
   const auto& table = std::get<ConfigValue::Table>(value.value);
   ASSERT_EQ(table.size(), 5U);
-  EXPECT_EQ(std::get<std::int64_t>(table[0].second.value), 1);
-  EXPECT_EQ(std::get<double>(table[1].second.value), 1.5);
-  EXPECT_TRUE(std::get<bool>(table[2].second.value));
-  EXPECT_EQ(std::get<std::string>(table[3].second.value), std::string("a\0b", 3));
+  EXPECT_EQ(std::get<std::int64_t>(table[0].value.value), 1);
+  EXPECT_EQ(std::get<double>(table[1].value.value), 1.5);
+  EXPECT_TRUE(std::get<bool>(table[2].value.value));
+  EXPECT_EQ(std::get<std::string>(table[3].value.value), std::string("a\0b", 3));
 }
 
 TEST_F(ConfigStateTest, NamesTheEntryThatCannotBeCopied) {

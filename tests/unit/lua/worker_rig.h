@@ -43,8 +43,8 @@ class WorkerRig final : private PoolMaker, private ScriptEvents {
     for (const char* name : {"a", "b", "c"}) {
       auto options = std::make_shared<pool::McpPoolOptions>();
       options->prefix = name;
-      table.emplace_back(ConfigValue{std::string(name)},
-                         ConfigValue{ConfigValue::Pool(std::move(options))});
+      table.push_back(
+          {.key = {std::string(name)}, .value = {ConfigValue::Pool(std::move(options))}});
     }
     load.value = ConfigValue{std::move(table)};
     load.vm_limits = vm_limits;
