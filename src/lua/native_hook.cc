@@ -307,10 +307,10 @@ int make_route(lua_State* lua) {
   hook.options.fixed_children = read_count(lua, "fixed_children");
   hook.options.counter = read_count(lua, "counter");
   if (kind != "null" && hook.child_count() == 0) {
-    return raise_format(lua, "a route of kind %s needs children", kind.data());
+    return raise_format(lua, "a route of kind %s needs children", lua_tostring(lua, kKindPlace));
   }
   if (!hook.build(kind)) {
-    return raise_format(lua, "there is no route of kind %s", kind.data());
+    return raise_format(lua, "there is no route of kind %s", lua_tostring(lua, kKindPlace));
   }
   return 1;
 }

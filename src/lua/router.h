@@ -55,7 +55,7 @@ class Router final : public Hookable {
 
  private:
   struct TextHash {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the library's name.
     std::size_t operator()(std::string_view text) const {
       return std::hash<std::string_view>{}(text);
     }

@@ -94,10 +94,7 @@ bool ScriptSlot::build(lua_State* lua) {
   const Vm::Run run(state_.vm(), lua, Vm::Run::Kind::Load);
   lua_pushcfunction(lua, &ScriptSlot::build_protected);
   lua_pushlightuserdata(lua, this);
-  if (lua_pcall(lua, 1, 0, 0) != LUA_OK) {
-    return false;
-  }
-  return true;
+  return lua_pcall(lua, 1, 0, 0) == LUA_OK;
 }
 
 int ScriptSlot::build_protected(lua_State* lua) {
@@ -298,7 +295,7 @@ void ScriptSlot::push_result(lua_State* lua, std::uint32_t handle) {
 }
 
 void ScriptSlot::push_local_result(lua_State* lua) {
-  RouteReply& reply = context_.reply(local_handle());
+  const RouteReply& reply = context_.reply(local_handle());
   RouteReply& copy = push_owned_reply(lua, nullptr);
   copy.copy_from(reply);
   context_.reopen(local_handle());
@@ -400,12 +397,12 @@ void ScriptSlot::fail(int /*status*/) {
 
 void ScriptSlot::finish() {
   // What lua_resume() counts as results includes what always lies at the bottom.
-  constexpr int first = kFunctionPlace + 1;
-  lua_settop(thread_, std::max(lua_gettop(thread_), first));
-  if (RouteReply* reply = reply_at(thread_, first)) {
+  constexpr int kFirst = kFunctionPlace + 1;
+  lua_settop(thread_, std::max(lua_gettop(thread_), kFirst));
+  if (RouteReply* reply = reply_at(thread_, kFirst)) {
     answer_with(*reply);
-  } else if (lua_type(thread_, first) == LUA_TSTRING) {
-    const std::string_view text = text_at(thread_, first);
+  } else if (lua_type(thread_, kFirst) == LUA_TSTRING) {
+    const std::string_view text = text_at(thread_, kFirst);
     answer(text, ReplyCode::Other, call::ReplyOrigin::Script);
   } else if (parent_ != nullptr) {
     answer(kBackendFailureLine, ReplyCode::ServerError, call::ReplyOrigin::Failure);

@@ -26,15 +26,14 @@ void SplitGet::start(call::CallPool& calls, Call& call, const memcache::Request&
     call::answer(call, kMalformedLine, ReplyCode::ClientError);
     return;
   }
-  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): it owns itself until its last part is
-  // answered.
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): it owns itself until the last answer.
   auto* split = new SplitGet(calls, call);
   split->send(request, target);
 }
 
 void SplitGet::send(const memcache::Request& request, call::Target& target) {
-  const std::string_view head(request.line.data(),
-                              static_cast<std::size_t>(request.keys.data() - request.line.data()));
+  const std::string_view head =
+      request.line.substr(0, static_cast<std::size_t>(request.keys.data() - request.line.data()));
   parts_.resize(request.key_count);
   left_ = request.key_count + 1;  // One more until all are sent.
   lines_.reserve(request.keys.size() + request.key_count * (head.size() + 2));

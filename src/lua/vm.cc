@@ -64,6 +64,8 @@ void* Vm::allocate(void* self, void* block, std::size_t old_size, std::size_t ne
   if (block == nullptr) {
     old_size = 0;  // Lua passes the kind of the object here.
   }
+  // Lua's allocator is meant to be a realloc.
+  // NOLINTBEGIN(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory)
   if (new_size == 0) {
     std::free(block);
     vm.used_bytes_ -= old_size;
@@ -82,6 +84,7 @@ void* Vm::allocate(void* self, void* block, std::size_t old_size, std::size_t ne
     }
   }
   void* moved = std::realloc(block, new_size);
+  // NOLINTEND(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory)
   if (moved != nullptr) {
     vm.used_bytes_ = vm.used_bytes_ - old_size + new_size;
   }

@@ -191,14 +191,14 @@ void WorkerState::drop_staged() {
   staged_.clear();
 }
 
-void WorkerState::register_object(lua_State* lua, const void* object) {
+void WorkerState::register_object(lua_State* lua, const void* object) const {
   lua_rawgeti(lua, LUA_REGISTRYINDEX, objects_ref_);
   lua_pushvalue(lua, -2);
   lua_rawsetp(lua, -2, object);
   lua_pop(lua, 1);
 }
 
-void WorkerState::push_object(lua_State* lua, const void* object) {
+void WorkerState::push_object(lua_State* lua, const void* object) const {
   lua_rawgeti(lua, LUA_REGISTRYINDEX, objects_ref_);
   lua_rawgetp(lua, -1, object);
   lua_remove(lua, -2);

@@ -193,9 +193,9 @@ class WorkerState final : private ConfigObjects {
   void stage(lua_State* lua, StagedHook hook);
 
   /// Remembers the userdata at the top of the stack under `object`, without keeping it alive.
-  void register_object(lua_State* lua, const void* object);
+  void register_object(lua_State* lua, const void* object) const;
   /// Pushes it; nil when it has been collected.
-  void push_object(lua_State* lua, const void* object);
+  void push_object(lua_State* lua, const void* object) const;
   /// Keeps it alive, and not any more.
   void pin(const void* object);
   void unpin(const void* object);

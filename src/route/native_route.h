@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "call/call.h"
@@ -58,7 +59,7 @@ inline constexpr std::string_view kBackendFailureLine = "SERVER_ERROR backend fa
 
 class NativeRoute : public call::Target {
  public:
-  explicit NativeRoute(const RouteSetup& setup) : setup_(setup) {}
+  explicit NativeRoute(RouteSetup setup) : setup_(std::move(setup)) {}
   NativeRoute(const NativeRoute&) = delete;
   NativeRoute& operator=(const NativeRoute&) = delete;
 

@@ -14,7 +14,13 @@ TEST(IsHidden, FollowsTheTableOfEveryQuietAndCode) {
     EXPECT_TRUE(is_hidden(Quiet::All, code));
     EXPECT_EQ(is_hidden(Quiet::Success, code),
               code == ReplyCode::MetaHd || code == ReplyCode::MetaVa);
-    EXPECT_EQ(is_hidden(Quiet::Miss, code), code == ReplyCode::MetaEn);
+    EXPECT_EQ(is_hidden(Quiet::Miss, code), code == ReplyCode::MetaEn || code == ReplyCode::End);
+    EXPECT_EQ(is_hidden(Quiet::Good, code), !memcache::is_error(code));
+    const bool is_done = code == ReplyCode::MetaHd || code == ReplyCode::MetaVa ||
+                         code == ReplyCode::MetaMe || code == ReplyCode::Ok ||
+                         code == ReplyCode::Number || code == ReplyCode::Value;
+    const bool is_miss = code == ReplyCode::MetaEn || code == ReplyCode::End;
+    EXPECT_EQ(is_hidden(Quiet::Done, code), is_done || is_miss);
   }
 }
 
