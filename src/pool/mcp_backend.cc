@@ -30,9 +30,9 @@ void answer_mcp_failure(Call& call) {
                                             .origin = call::ReplyOrigin::Failure});
 }
 
-McpBackend::McpBackend(const McpContext& context, std::shared_ptr<const McpBackendOptions> options,
+McpBackend::McpBackend(McpContext context, std::shared_ptr<const McpBackendOptions> options,
                        const call::Answerer& answerer)
-    : context_(context),
+    : context_(std::move(context)),
       options_(std::move(options)),
       answerer_(answerer),
       port_(port_of(options_->port)),

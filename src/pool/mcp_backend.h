@@ -28,7 +28,7 @@ namespace kvferry::pool {
 class McpBackend final : public McpServer, public McpLinkHost {
  public:
   /// Connects at the end of this turn. `answerer` lives as long as the worker.
-  McpBackend(const McpContext& context, std::shared_ptr<const McpBackendOptions> options,
+  McpBackend(McpContext context, std::shared_ptr<const McpBackendOptions> options,
              const call::Answerer& answerer);
   McpBackend(const McpBackend&) = delete;
   McpBackend& operator=(const McpBackend&) = delete;

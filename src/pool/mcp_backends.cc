@@ -99,6 +99,7 @@ void McpBackends::shut() {
     end->detach();
   }
   // What is answered may drop pools, whose backends come here too.
+  // NOLINTNEXTLINE(modernize-loop-convert): the list may grow meanwhile.
   for (std::size_t i = 0; i < aside_.size(); ++i) {
     aside_[i]->shut();
   }

@@ -22,6 +22,7 @@ ServerOptions server_of(const McpBackendOptions& backend) {
 
 base::Result<std::shared_ptr<const Placement>> place_mcp_pool(const McpPoolOptions& options) {
   std::vector<ServerOptions> servers;
+  servers.reserve(options.backends.size());
   for (const auto& backend : options.backends) {
     servers.push_back(server_of(*backend));
   }
@@ -49,7 +50,9 @@ void McpPool::send(call::Call& call, const memcache::Request& request) {
     answer_mcp_failure(call);
     return;
   }
-  backends_[index]->forward(call, std::string_view(request.line.data(), request.size_bytes));
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the value lies behind the line
+  const std::string_view bytes(request.line.data(), request.size_bytes);
+  backends_[index]->forward(call, bytes);
 }
 
 }  // namespace kvferry::pool
