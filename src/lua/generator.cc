@@ -282,7 +282,7 @@ bool Generator::run_plain(Call& call, const memcache::Request& request) {
     return false;
   }
   if (plain.kind == PlainKind::Text) {
-    free_.back()->answer_text(call, request);
+    free_.back()->answer_text(call);
     return true;
   }
   call::Target* const* target = std::get_if<call::Target*>(&handles_[plain.handle]);

@@ -158,7 +158,7 @@ ScriptSlot::Plain ScriptSlot::plain() const {
   return found;
 }
 
-void ScriptSlot::answer_text(Call& call, const memcache::Request& /*request*/) {
+void ScriptSlot::answer_text(Call& call) {
   // It returns its only constant; running it costs little and shows which.
   lua_pushvalue(thread_, kFunctionPlace);
   lua_call(thread_, 0, 1);

@@ -42,7 +42,7 @@ class ScriptSlot final : public call::Target, private route::ContextHost {
   };
   Plain plain() const;
   /// Answers with the text that a function of kind Text returns.
-  void answer_text(call::Call& call, const memcache::Request& request);
+  void answer_text(call::Call& call);
 
   /// Builds the Lua side by running the generator function. False: a Lua error value is on top of
   /// `lua`'s stack.

@@ -273,14 +273,6 @@ std::optional<std::uint32_t> Context::worst_of(std::span<const std::uint32_t> ha
   return worst;
 }
 
-void Context::keep_replies() {
-  for (const auto& handle : handles_) {
-    if (handle->state == State::Complete) {
-      handle->reply.keep();
-    }
-  }
-}
-
 bool Context::end() {
   KVF_CHECK(wait_.kind == Wait::Kind::None);
   has_ended_ = true;

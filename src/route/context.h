@@ -101,8 +101,6 @@ class Context final : public call::ReplySink {
   /// The worst class, the last one among equals.
   std::optional<std::uint32_t> worst_of(std::span<const std::uint32_t> handles) const;
 
-  /// Copies what replies have borrowed, before the bytes they came from go.
-  void keep_replies();
   /// The request is answered. on_settled() follows, unless this returns true: nothing is in flight.
   bool end();
   /// After the end: all handles are idle again.
