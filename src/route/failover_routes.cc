@@ -41,7 +41,7 @@ void FailoverRoute::shuffle(RouteRun& run) {
 }
 
 void FailoverRoute::go_on(RouteRun& run) {
-  do {
+  for (;;) {
     if (run.tries == tries_max_) {
       answer_without_good(run);
       return;
@@ -54,8 +54,11 @@ void FailoverRoute::go_on(RouteRun& run) {
     if (!run.context().wait_for(child, options_.wait)) {
       return;
     }
-  } while (!find_good(run));
-  run.answer_with(*find_good(run));
+    if (const auto good = find_good(run)) {
+      run.answer_with(*good);
+      return;
+    }
+  }
 }
 
 void FailoverRoute::on_wait_over(RouteRun& run) {

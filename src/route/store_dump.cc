@@ -56,7 +56,7 @@ void StoreDump::run(call::Call& call) {
   finish(call, std::exchange(lines_, {}) + (form_ == Form::Keys ? "EN\r\n" : "END\r\n"));
 }
 
-void StoreDump::finish(call::Call& call, std::string last) {
+void StoreDump::finish(call::Call& call, const std::string& last) {
   const bool is_first = !has_begun_;
   finished_(*this);  // This object is gone now.
   call.sink->on_reply(call, call::ReplyPart{.bytes = last,

@@ -33,7 +33,7 @@ class StoreDump final : public call::ReplySource {
 
  private:
   void on_item(const store::ItemView& item);
-  void finish(call::Call& call, std::string last);
+  void finish(call::Call& call, const std::string& last);
 
   store::Store& store_;
   const Form form_;

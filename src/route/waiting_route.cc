@@ -57,7 +57,7 @@ void RouteRun::answer_with(std::uint32_t child) {
     answer_failure();
     return;
   }
-  RouteReply& reply = context_.reply(child);
+  const RouteReply& reply = context_.reply(child);
   if (reply.origin() == ReplyOrigin::Script) {
     answer(reply.bytes(), ReplyCode::Other, ReplyOrigin::Script);
   } else if (reply.is_empty() || (!reply.is_ok() && reply.type() != AnswerType::Error)) {
