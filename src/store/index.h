@@ -87,7 +87,7 @@ class Index {
   template <typename Visit>
   void for_each_in(std::size_t number, const Visit& visit) noexcept {
     for (Bucket* bucket = &bucket_at(number); bucket != nullptr; bucket = bucket->overflow) {
-      for (Slot& slot : bucket->slots) {
+      for (const Slot& slot : bucket->slots) {
         if (!slot.is_empty()) {
           visit(slot);
         }

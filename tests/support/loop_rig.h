@@ -81,7 +81,7 @@ class LoopRig {
   }
 
   /// Some turns that do not wait: what is ready is done.
-  void run_turns(int count) {
+  void run_turns(int count) const {
     for (int i = 0; i < count; ++i) {
       loop->run_turn(false);
     }

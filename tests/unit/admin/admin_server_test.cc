@@ -235,6 +235,7 @@ TEST_P(AdminServerTest, HalfClosedClientsGetTheirAnswers) {
   start();
   // A plain blocking socket, so that the end is sent before the server sees the first byte.
   const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_GE(client, 0);
   const net::Address& address = server_->address();
   ASSERT_EQ(::connect(client, address.get(), address.size()), 0);
   const std::string_view requests =

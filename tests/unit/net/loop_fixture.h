@@ -147,7 +147,7 @@ class LoopTest : public testing::TestWithParam<Engine> {
     bool is_over = false;
     struct Flag {
       bool* over;
-      void set() { *over = true; }
+      void set() const { *over = true; }
     } flag{&is_over};
     Timer timer(Timer::Callback::to<&Flag::set>(&flag));
     loop_->timers().arm(timer, std::chrono::steady_clock::now() + time);
