@@ -26,11 +26,11 @@ class Peer final : public net::StreamHandler {
   std::function<void(Peer&)> on_input;
 
   bool is_gone() const { return has_ended || is_closed; }
-  void send(std::string_view bytes) { stream->write(bytes); }
+  void send(std::string_view bytes) const { stream->write(bytes); }
   std::string take() { return std::exchange(data, {}); }
   void close() { stream.reset(); }
   /// Sends what is queued, then ends.
-  void finish() { stream->close_after_output(); }
+  void finish() const { stream->close_after_output(); }
 
   void on_connected() override { is_connected = true; }
   void on_data(std::string_view bytes) override {

@@ -12,6 +12,7 @@ namespace {
 CommandLine parse(std::vector<std::string> words) {
   words.insert(words.begin(), "kvferry");
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) {
     pointers.push_back(word.data());
   }

@@ -21,13 +21,14 @@ MemcachedCommandLine parse(const std::vector<std::string>& words) {
 }
 
 MemcachedOptions accepted(const std::vector<std::string>& words) {
-  MemcachedCommandLine line = parse(words);
+  const MemcachedCommandLine line = parse(words);
   EXPECT_EQ(line.action, Action::Serve) << line.text;
   return line.options;
 }
 
 std::vector<std::string> places(const MemcachedOptions& options) {
   std::vector<std::string> texts;
+  texts.reserve(options.listeners.size());
   for (const config::ListenerOptions& listener : options.listeners) {
     texts.push_back((listener.tag.empty() ? "" : listener.tag + "=") +
                     listener.endpoint.to_string());
