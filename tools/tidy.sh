@@ -3,8 +3,9 @@
 #
 # Usage: tools/tidy.sh [--changed | --all | FILE...]
 #
-# --changed (the default): sources that differ from where this branch left origin/main, or from the last commit but one
-# where there is no such branch, uncommitted changes included; a changed header brings the sources that include it.
+# --changed (the default): sources that differ from KVFERRY_TIDY_BASE where that is set, else from where this branch left
+# origin/main, or from the last commit but one where there is no such branch, uncommitted changes included; a changed
+# header brings the sources that include it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +13,7 @@ changed_files() {
   local base
   # Without history every source counts as changed.
   git rev-parse -q --verify HEAD >/dev/null 2>&1 || { all_sources; return; }
-  base=$(git merge-base HEAD origin/main 2>/dev/null || true)
+  base=${KVFERRY_TIDY_BASE:-$(git merge-base HEAD origin/main 2>/dev/null || true)}
   if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
     base=$(git rev-parse --verify -q HEAD~1 || git rev-parse HEAD)
   fi
