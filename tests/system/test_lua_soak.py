@@ -25,12 +25,12 @@ SCRIPT = """
 function mcp_config_pools()
   mcp.backend_retry_waittime(1)
   mcp.backend_connect_timeout(0.5)
-  mcp.backend_read_timeout(1)
   mcp.add_stat(1, "raised")
-  local function one(label, port)
-    return mcp.pool({ mcp.backend({ label = label, host = "127.0.0.1", port = port, failurelimit = 1 }) })
+  local function one(label, port, readtimeout)
+    return mcp.pool({ mcp.backend({ label = label, host = "127.0.0.1", port = port, failurelimit = 1, readtimeout = readtimeout }) })
   end
-  return { steady = one("steady", %(steady)d), flapping = one("flapping", %(flapping)d) }
+  -- The steady one must never be given up, however slow the machine or a sanitizer is.
+  return { steady = one("steady", %(steady)d, 60), flapping = one("flapping", %(flapping)d, 1) }
 end
 
 function mcp_config_routes(pools)
