@@ -119,8 +119,9 @@ bool ScriptWorker::has_reply_room() {
 
 void ScriptWorker::resolve(const std::string& host, std::uint16_t port) {
   setup_.shared.resolve(
-      host, port, [this, host, port, loop = &setup_.loop, alive = is_alive_](const auto& address) {
-        loop->post([this, host, port, address, alive] {
+      host, port,
+      [this, host, port, mailbox = setup_.loop.mailbox(), alive = is_alive_](const auto& address) {
+        mailbox->post([this, host, port, address, alive] {
           if (*alive) {
             backends_->on_resolved(host, port, address);
           }

@@ -103,6 +103,7 @@ void Worker::run(const std::function<void(base::Result<void>)>& on_started) {
   }
   room_ = std::make_unique<Room>(std::move(opened).value(), *this, *setup_.budget);
   loop_ = room_->loop.get();
+  mailbox_ = loop_->mailbox();
   engine_name_ = loop_->engine_name();
   fallback_reason_ = loop_->fallback_reason();
   if (setup_.store != nullptr) {
@@ -136,8 +137,8 @@ void Worker::run(const std::function<void(base::Result<void>)>& on_started) {
 
 void Worker::apply(std::shared_ptr<const Plan> plan, std::vector<int> sockets,
                    std::function<void()> on_applied) {
-  loop_->post([this, plan = std::move(plan), sockets = std::move(sockets),
-               on_applied = std::move(on_applied)] {
+  mailbox_->post([this, plan = std::move(plan), sockets = std::move(sockets),
+                  on_applied = std::move(on_applied)] {
     take_over(*plan, sockets);
     on_applied();
   });
@@ -249,7 +250,7 @@ front::ServiceOptions Worker::service_options(const ListenerPlan& listener) {
 }
 
 void Worker::run_with_scripts(std::function<void(ScriptWorker&)> work) {
-  loop_->post([this, work = std::move(work)] {
+  mailbox_->post([this, work = std::move(work)] {
     work(*room_->scripts);
     for (ServiceSlot& slot : room_->services) {
       front::ServiceOptions options = slot.service->options();
@@ -334,7 +335,7 @@ void Worker::tick_clock() {
 }
 
 void Worker::drain(base::Millis deadline) {
-  loop_->post([this, deadline] { begin_drain(deadline); });
+  mailbox_->post([this, deadline] { begin_drain(deadline); });
 }
 
 void Worker::begin_drain(base::Millis deadline) {
@@ -405,7 +406,7 @@ bool Worker::administer(const memcache::Request& request, std::string& out) {
 }
 
 void Worker::renew_clock() {
-  loop_->post([this] { read_clock(); });
+  mailbox_->post([this] { read_clock(); });
 }
 
 void Worker::on_binary_client(int fd) {

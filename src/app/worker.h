@@ -137,7 +137,9 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   // The worker's own; made and destroyed on its thread.
   struct Room;
   std::unique_ptr<Room> room_;
-  net::Loop* loop_ = nullptr;  // For control: post() is all it calls.
+  net::Loop* loop_ = nullptr;
+
+  std::shared_ptr<net::Mailbox> mailbox_;  // For control; outlives the loop.
 };
 
 }  // namespace kvferry::app

@@ -48,11 +48,10 @@ Loop::Loop(base::MemoryBudget& budget, int wake_fd)
       hulls_(sizeof(Stream), budget),
       trim_timer_(Timer::Callback::to<&Loop::on_trim_due>(this)),
       linger_timer_(Timer::Callback::to<&Loop::on_linger_due>(this)),
-      wake_fd_(wake_fd),
-      mailbox_(wake_fd) {}
+      mailbox_(std::make_shared<Mailbox>(wake_fd)) {}
 
 Loop::~Loop() {
-  ::close(wake_fd_);
+  mailbox_->close();
 }
 
 void Loop::run() {
@@ -98,11 +97,11 @@ void Loop::run_turn(bool wait) {
 
 void Loop::stop() noexcept {
   is_stopping_.store(true, std::memory_order_release);
-  mailbox_.wake();
+  mailbox_->wake();
 }
 
 void Loop::post(std::function<void()> message) {
-  mailbox_.post(std::move(message));
+  mailbox_->post(std::move(message));
 }
 
 bool Loop::has_work() const noexcept {
@@ -111,7 +110,7 @@ bool Loop::has_work() const noexcept {
 
 void Loop::run_messages() {
   is_woken_ = false;
-  for (const Mailbox::Message& message : mailbox_.take()) {
+  for (const Mailbox::Message& message : mailbox_->take()) {
     message();
   }
 }

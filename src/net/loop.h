@@ -148,8 +148,10 @@ class Loop {
   void run_turn(bool wait);
   /// From any thread.
   void stop() noexcept;
-  /// From any thread: runs `message` on the loop's thread.
+  /// From any thread, while the loop exists: runs `message` on the loop's thread.
   void post(std::function<void()> message);
+  /// For threads that may have something to post when the loop is no more.
+  std::shared_ptr<Mailbox> mailbox() const noexcept { return mailbox_; }
 
   /// Asked before each wait: how much time is to lie between the beginnings of two turns. Under
   /// load, events that come one by one are then taken together, which saves the system calls and
@@ -211,7 +213,7 @@ class Loop {
   /// Something came from outside, so memory may have been used that can be given back later.
   void note_activity() noexcept;
   void note_wake() noexcept { is_woken_ = true; }
-  int wake_fd() const noexcept { return wake_fd_; }
+  int wake_fd() const noexcept { return mailbox_->wake_fd(); }
 
   Stream& make_stream(int fd, Stream::Phase phase);
   /// Frees a hull that nobody refers to any more.
@@ -270,8 +272,7 @@ class Loop {
   Timer linger_timer_;
   unsigned trims_left_ = 0;
   bool is_woken_ = false;
-  int wake_fd_;
-  Mailbox mailbox_;
+  std::shared_ptr<Mailbox> mailbox_;
   std::atomic<bool> is_stopping_{false};
   std::string fallback_reason_;
 };

@@ -199,3 +199,43 @@ def test_sigterm_does_not_wait_for_ever(kvferry, fake_backend):
         proxy.process.child.send_signal(signal.SIGTERM)
         assert proxy.process.child.wait(10) == 0
         assert 0.5 < time.monotonic() - started < 4
+
+
+@pytest.mark.parametrize("is_last_client_slow", [False, True])
+def test_sigterm_again_and_again(kvferry, fake_backend, is_last_client_slow):
+    """Further signals meet workers that have ended and such that have not; the second one ends the wait."""
+    def serve(connection):
+        while True:
+            connection.read_request()
+
+    backend = fake_backend(serve)
+    proxy = kvferry("kvferry:\n  workers: 4\n  drain_timeout: 60s\n" + pool("main", [backend.port]))
+    with Wire(proxy.port()) as client:
+        if is_last_client_slow:
+            client.send(b"get never\r\n")
+            wait_for(lambda: backend.connections and backend.connections[0].seen, 3, "the backend has the request")
+        started = time.monotonic()
+        while proxy.process.child.poll() is None and time.monotonic() - started < 20:
+            proxy.process.child.send_signal(signal.SIGTERM)
+            time.sleep(0.0005)
+        assert proxy.process.child.wait(0.1) == 0
+
+
+def test_sigterm_again_and_again_with_scripts(scripted):
+    """The first worker, which drives the connections of all, ends last; signals that come meanwhile change nothing."""
+    proxy = scripted("""
+function mcp_config_pools() return nil end
+function mcp_config_routes()
+  local fg = mcp.funcgen_new()
+  fg:ready({ n = "ok", f = function() return function() return "HD\\r\\n" end end })
+  mcp.attach(mcp.CMD_ANY_STORAGE, fg)
+end
+""", workers=4)
+    with Wire(proxy.port()) as client:
+        client.send(b"mg a\r\n")
+        client.expect(b"HD\r\n")
+        started = time.monotonic()
+        while proxy.process.child.poll() is None and time.monotonic() - started < 20:
+            proxy.process.child.send_signal(signal.SIGTERM)
+            time.sleep(0.0005)
+        assert proxy.process.child.wait(0.1) == 0

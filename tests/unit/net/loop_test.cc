@@ -95,6 +95,28 @@ TEST_P(LoopTest, RunsOnAnotherThreadThanTheOneThatOpenedIt) {
   EXPECT_TRUE(ran);
 }
 
+TEST_P(LoopTest, WhatIsPostedToALoopThatEndsIsRunOrDropped) {
+  const std::shared_ptr<Mailbox> mailbox = loop_->mailbox();
+  const auto held = std::make_shared<int>(0);
+  std::atomic<bool> is_posting{true};
+  std::atomic<int> posted{0};
+  std::thread poster([&] {
+    while (is_posting) {
+      mailbox->post([held] {});
+      ++posted;
+    }
+  });
+  EXPECT_TRUE(run_until([&] { return posted > 100; }));
+  loop_.reset();
+  const int posted_at_end = posted;
+  while (posted < posted_at_end + 100) {
+    std::this_thread::yield();
+  }
+  is_posting = false;
+  poster.join();
+  EXPECT_EQ(held.use_count(), 1);
+}
+
 struct Counter {
   void bump() { ++count; }
   int count = 0;
