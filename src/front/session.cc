@@ -132,13 +132,16 @@ void Session::abort(std::string_view reason) {
   die(reason);
 }
 
-void Session::die(std::string_view reason) {
+void Session::die(std::string_view reason, Farewell farewell) {
   if (phase_ == Phase::Dead) {
     return;
   }
   phase_ = Phase::Dead;
   watcher_.reset();
   service_.report_closed(*this, reason);
+  if (farewell == Farewell::SendOutput) {
+    net::Stream::leave(std::move(stream_));
+  }
   stream_.reset();
   stall_timer_.reset();
   task_.cancel();

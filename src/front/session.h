@@ -123,7 +123,9 @@ class Session final : public net::StreamHandler,
   }
   bool end_if_ready();
   void end();
-  void die(std::string_view reason);
+  /// What becomes of replies that were written and not yet sent.
+  enum class Farewell : std::uint8_t { DropOutput, SendOutput };
+  void die(std::string_view reason, Farewell farewell = Farewell::DropOutput);
   void release_if_done();
   void on_stalled();
   void write(std::string_view bytes);

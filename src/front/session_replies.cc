@@ -40,7 +40,8 @@ Flow Session::on_front_reply(Call& call, const ReplyPart& part) {
   }
   if (part.is_broken && is_shown && call.is_passed) {
     pop_front();
-    abort();  // The client was promised more bytes than there are.
+    // The client was promised more bytes than there are. It gets the replies before.
+    die("error", Farewell::SendOutput);
     return Flow::Continue;
   }
   if (is_shown) {

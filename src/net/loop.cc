@@ -23,6 +23,15 @@ constexpr base::Millis kTrimInterval{1000};
 /// A Lingering stream is closed after one to two of these.
 constexpr base::Millis kLingerInterval{500};
 
+/// Hears what happens to streams whose owner has left.
+class Nobody final : public StreamHandler {
+ public:
+  void on_data(std::string_view /*bytes*/) override {}
+  void on_end() override {}
+  void on_closed(int /*error*/) override {}
+};
+Nobody nobody;
+
 }  // namespace
 
 base::Result<std::unique_ptr<Loop>> Loop::open(const LoopOptions& options,
@@ -162,6 +171,23 @@ void Loop::release_stream(Stream& stream) noexcept {
   stream.mark_dirty();
 }
 
+void Loop::drain_without_owner(Stream& stream) noexcept {
+  stream.has_owner_ = false;
+  stream.handler_ = &nobody;
+  stream.is_paused_ = false;
+  stream.close_after_output();
+  linger_on(stream);
+}
+
+/// Its time is limited from now on.
+void Loop::linger_on(Stream& stream) noexcept {
+  stream.unlink();
+  lingering_[linger_young_].push_back(stream);
+  if (!linger_timer_.is_armed()) {
+    timers_.arm(linger_timer_, now_ + kLingerInterval);
+  }
+}
+
 void Loop::fail_stream(Stream& stream, int error) noexcept {
   const bool was_live = stream.is_live();
   stream.phase_ = Stream::Phase::Closed;
@@ -180,11 +206,7 @@ void Loop::finish_draining(Stream& stream) noexcept {
     return;
   }
   stream.phase_ = Stream::Phase::Lingering;
-  stream.unlink();
-  lingering_[linger_young_].push_back(stream);
-  if (!linger_timer_.is_armed()) {
-    timers_.arm(linger_timer_, now_ + kLingerInterval);
-  }
+  linger_on(stream);
   stream.mark_dirty();
   stream.handler_->on_closed(0);
 }
@@ -195,7 +217,9 @@ void Loop::on_linger_due() {
   while (Stream* stream = old.front()) {
     stream->unlink();
     streams_.push_back(*stream);
-    if (stream->phase_ == Stream::Phase::Lingering) {
+    const bool is_left = stream->phase_ == Stream::Phase::Draining && !stream->has_owner_;
+    if (stream->phase_ == Stream::Phase::Lingering || is_left) {
+      note_activity();  // What it holds becomes free now, maybe long after the last event.
       fail_stream(*stream, 0);
     }
   }

@@ -243,12 +243,15 @@ class Loop {
   void free_all_hulls() noexcept;
 
  private:
+  friend class Stream;
   friend struct StreamDeleter;
   using StreamList = base::List<Stream, StreamTag>;
   using TaskList = base::List<Task, TaskTag>;
 
   void abandon_each(StreamList& list) noexcept;
   void release_stream(Stream& stream) noexcept;
+  void drain_without_owner(Stream& stream) noexcept;
+  void linger_on(Stream& stream) noexcept;
   void run_tasks();
   void run_messages();
   bool has_work() const noexcept;

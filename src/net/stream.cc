@@ -18,4 +18,11 @@ void Stream::close_after_output() noexcept {
   mark_dirty();
 }
 
+void Stream::leave(StreamPtr stream) noexcept {
+  if (stream->phase_ == Phase::Open || stream->phase_ == Phase::Draining) {
+    Stream& left = *stream.release();
+    left.loop_->drain_without_owner(left);
+  }
+}
+
 }  // namespace kvferry::net

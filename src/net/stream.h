@@ -99,6 +99,9 @@ class Stream : private base::ListHook<StreamTag> {
   /// that is done, or with an error when the peer goes first. Input is dropped. There is no time
   /// limit: an owner whose peer may stop reading sets one, and drops the stream.
   void close_after_output() noexcept;
+  /// As close_after_output(), and the owner goes at once: nothing is reported any more. What the
+  /// peer has not taken within a second or so is dropped.
+  static void leave(StreamPtr stream) noexcept;
 
   Loop& loop() noexcept { return *loop_; }
   /// -1 once closed.

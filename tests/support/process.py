@@ -62,7 +62,13 @@ class Process:
         return self.log.read_text(errors="replace")
 
     def freeze(self):
+        """Returns when none of its threads runs any more: the signal alone may come after the next request."""
         self.child.send_signal(signal.SIGSTOP)
+        wait_for(self._is_stopped, 5, "process %d has stopped" % self.child.pid)
+
+    def _is_stopped(self) -> bool:
+        stats = Path("/proc/%d/task" % self.child.pid).glob("*/stat")
+        return all(stat.read_text().rpartition(")")[2].split()[0] in "Tt" for stat in stats)
 
     def thaw(self):
         self.child.send_signal(signal.SIGCONT)

@@ -94,7 +94,8 @@ def test_a_backend_that_closes_in_the_middle_of_a_value(kvferry, fake_backend, s
     backend = fake_backend(serve)
     proxy = start(kvferry, backend)
     with Wire(proxy.port()) as client:
-        client.send(b"get torn\r\nmn\r\n")
+        client.send(b"get fine\r\nget torn\r\nmn\r\n")
+        client.expect(answer_get(b"get fine"))
         answer = client.receive_line()
         if answer.startswith(b"VALUE"):
             # Streamed already: the only honest end is to close the connection before the value is complete.

@@ -218,6 +218,20 @@ TEST_P(SessionTest, AReplyThatIsBrokenClosesTheClient) {
   EXPECT_TRUE(target_.is_outstanding(1));
 }
 
+TEST_P(SessionTest, RepliesBeforeABrokenOneAreSentAllTheSame) {
+  Peer& client = connect();
+  client.send("get a\r\nget b\r\n");
+  ASSERT_TRUE(wait_for_requests(2));
+  target_.is_sure = false;
+  // All in one turn, so that nothing has left when the connection has to end.
+  target_.part(0, "END\r\n", true, true);
+  target_.part(1, "VALUE b 0 200000\r\n" + test::pattern(100'000), true);
+  target_.part(1, "", false, true, true);
+  expect_closed(client);
+  EXPECT_EQ(client.data.size(), 5 + 18 + 100'000U);
+  EXPECT_EQ(client.data.substr(0, 10), "END\r\nVALUE");
+}
+
 TEST_P(SessionTest, ASmallReplyThatIsBrokenIsAnErrorLine) {
   target_.is_sure = false;
   Peer& client = connect();

@@ -248,6 +248,35 @@ TEST_P(StreamTest, ALingeringStreamGoesAwayWithinTwoSeconds) {
   ASSERT_TRUE(run_until([&] { return loop_->stream_count() == 1; }));
 }
 
+TEST_P(StreamTest, WhatAnOwnerLeavesBehindIsSent) {
+  const std::string bytes = pattern(5'000'000);
+  server().stream->write(bytes);
+  Stream::leave(std::move(server().stream));
+  ASSERT_TRUE(run_until([&] { return client_.ends == 1; }));
+  EXPECT_TRUE(client_.data == bytes);
+  EXPECT_EQ(server().closes, 0);
+  client_.stream.reset();
+  ASSERT_TRUE(run_until([&] { return loop_->stream_count() == 0; }));
+}
+
+TEST_P(StreamTest, WhatNobodyReadsIsNotKeptForALeftStream) {
+  client_.stream->pause_reading();
+  run_for(base::Millis(20));
+  server().stream->write(pattern(20'000'000));
+  Stream::leave(std::move(server().stream));
+  ASSERT_TRUE(run_until([&] { return loop_->stream_count() == 1; }));
+  ASSERT_TRUE(run_until([&] { return budget_.used_bytes() < 10'000'000; }));
+}
+
+TEST_P(StreamTest, LeavingAStreamThatIsClosedIsDroppingIt) {
+  client_.stream.reset();
+  ASSERT_TRUE(run_until([&] { return server().ends == 1 || server().closes == 1; }));
+  server().stream->close_after_output();
+  ASSERT_TRUE(run_until([&] { return server().closes == 1; }));
+  Stream::leave(std::move(server().stream));
+  ASSERT_TRUE(run_until([&] { return loop_->stream_count() == 0; }));
+}
+
 TEST_P(StreamTest, CloseAfterOutputWhileConnectingStillSends) {
   Recorder hasty;
   connect(hasty, listener_->address());
