@@ -189,6 +189,11 @@ std::string compose_metrics(const MetricsModel& model) {
   for (const NamedCount& value : model.store) {
     out.sample({{"name", value.name}}, value.value);
   }
+  out.family("kvferry_route_events_total",
+             "Further tries of failover routes and requests that limits have refused.", Counter);
+  for (const NamedCount& value : model.routes) {
+    out.sample({{"name", value.name}}, value.value);
+  }
   return out.take_text();
 }
 

@@ -171,6 +171,7 @@ std::string compose_state_json(const MetricsModel& model) {
   }
   out.close(']');
   write_counts(out, "store", model.store);
+  write_counts(out, "routes", model.routes);
   out.close('}');
   return out.take() + "\n";
 }

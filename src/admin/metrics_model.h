@@ -82,7 +82,8 @@ struct MetricsModel {
   ProcessMetrics process{};
   std::vector<FrontMetrics> fronts = {};
   std::vector<BackendMetrics> backends = {};
-  std::vector<NamedCount> store = {};  // Empty when no embedded store is served.
+  std::vector<NamedCount> routes = {};  // What native routes count, by name.
+  std::vector<NamedCount> store = {};   // Empty when no embedded store is served.
 };
 
 /// Text for Prometheus (MetricsWriter's format).

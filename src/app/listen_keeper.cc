@@ -42,6 +42,19 @@ front::ServiceOptions service_options(const config::Model& model, const config::
   return options;
 }
 
+front::ServiceOptions service_options(const config::Model& model,
+                                      const config::RouteConfig& routes) {
+  front::ServiceOptions options;
+  options.words = memcache::ErrorWords::Proxy;
+  options.parser.value_bytes_max =
+      std::min<std::uint64_t>(model.process.item_bytes_max, memcache::kValueBytesMax);
+  // A route may send a value several times, so it needs the whole of it.
+  options.parser.stream_bytes_min = memcache::kValueBytesMax;
+  options.parser.close_on_long_line = false;
+  options.idle_timeout = std::chrono::duration_cast<base::Seconds>(routes.client_idle_timeout);
+  return options;
+}
+
 }  // namespace
 
 ListenSet::~ListenSet() {
@@ -60,26 +73,48 @@ base::Result<ListenSet> ListenSet::open(const config::Model& model, std::size_t 
   for (const config::PoolConfig& pool : model.pools) {
     for (const config::ListenerOptions& listener : pool.listeners) {
       ListenerPlan plan;
-      Entry entry{.endpoint = listener.endpoint,
-                  .max_clients = listener.max_clients,
-                  .sockets = std::vector<int>(workers, -1)};
-      const auto known =
-          std::find_if(before.entries_.begin(), before.entries_.end(),
-                       [&](const Entry& other) { return other.endpoint == listener.endpoint; });
-      if (known != before.entries_.end()) {
-        plan = before.plans_[static_cast<std::size_t>(known - before.entries_.begin())];
-      } else if (auto opened = made.open_one(listener, plan, workers, entry); !opened) {
-        made.entries_.push_back(std::move(entry));  // Closes what was opened of it.
+      if (auto opened = made.take_or_open(listener, plan, workers, before); !opened) {
         return std::move(opened).error();
       }
       plan.pool = pool.protocol == config::PoolProtocol::Store ? std::string{} : pool.name;
+      plan.routes.clear();
       plan.tag = listener.tag;
       plan.service = service_options(model, pool, listener);
       made.plans_.push_back(std::move(plan));
-      made.entries_.push_back(std::move(entry));
+    }
+  }
+  for (const config::RouteConfig& routes : model.process.routes) {
+    for (const config::ListenerOptions& listener : routes.listeners) {
+      ListenerPlan plan;
+      if (auto opened = made.take_or_open(listener, plan, workers, before); !opened) {
+        return std::move(opened).error();
+      }
+      plan.pool.clear();
+      plan.routes = routes.name;
+      plan.service = service_options(model, routes);
+      made.plans_.push_back(std::move(plan));
     }
   }
   return made;
+}
+
+base::Result<void> ListenSet::take_or_open(const config::ListenerOptions& listener,
+                                           ListenerPlan& plan, std::size_t workers,
+                                           const ListenSet& before) {
+  Entry entry{.endpoint = listener.endpoint,
+              .max_clients = listener.max_clients,
+              .sockets = std::vector<int>(workers, -1)};
+  const auto known =
+      std::find_if(before.entries_.begin(), before.entries_.end(),
+                   [&](const Entry& other) { return other.endpoint == listener.endpoint; });
+  base::Result<void> opened;
+  if (known != before.entries_.end()) {
+    plan = before.plans_[static_cast<std::size_t>(known - before.entries_.begin())];
+  } else {
+    opened = open_one(listener, plan, workers, entry);
+  }
+  entries_.push_back(std::move(entry));  // After an error too: closes what was opened of it.
+  return opened;
 }
 
 base::Result<void> ListenSet::open_one(const config::ListenerOptions& options, ListenerPlan& plan,

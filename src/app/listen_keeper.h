@@ -46,6 +46,9 @@ class ListenSet {
     std::vector<int> sockets;  // By worker; -1 once handed out.
   };
 
+  /// Adds the entry of `listener`, with the sockets that `before` has or with new ones.
+  base::Result<void> take_or_open(const config::ListenerOptions& listener, ListenerPlan& plan,
+                                  std::size_t workers, const ListenSet& before);
   base::Result<void> open_one(const config::ListenerOptions& options, ListenerPlan& plan,
                               std::size_t workers, Entry& entry);
 

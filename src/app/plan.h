@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/route_plan.h"
 #include "front/service.h"
 #include "net/address.h"
 #include "pool/snapshot.h"
@@ -15,6 +16,7 @@ namespace kvferry::app {
 struct ListenerPlan {
   net::Address address;  // The bound one; identifies the listener over reloads.
   std::string pool;      // Name of its pool; empty for the embedded store.
+  std::string routes;    // Not empty: the entry of `routes` that it belongs to, and no pool.
   std::string tag;       // Which hooks of scripts are for it; empty: those without a tag.
   front::ServiceOptions service;
   net::ListenOptions listen;
@@ -23,6 +25,7 @@ struct ListenerPlan {
 
 struct Plan {
   std::vector<std::shared_ptr<const pool::PoolSnapshot>> pools;
+  RoutePlans routes;
   std::vector<ListenerPlan> listeners;
 };
 

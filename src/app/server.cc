@@ -356,6 +356,7 @@ base::Result<void> Server::apply(config::Model model) {
   keepers_ = std::move(keepers).value();
   listens_ = std::make_shared<ListenSet>(std::move(listens).value());
   listens_->adopt();
+  routes_ = make_route_plans(model.process.routes, routes_, workers_.size(), loop_->now());
   budget_->set_limit(model.process.memory_limit_bytes);
   store_->set_memory_limit(model.process.store.memory_bytes);
   log_->set_level(model.process.log.level);
@@ -395,6 +396,7 @@ void Server::publish() {
   for (const auto& [name, keeper] : keepers_) {
     plan->pools.push_back(keeper->snapshot());
   }
+  plan->routes = routes_;
   plan->listeners = listens_->plans();
   if (options_.memcached) {
     adjust_listeners(*options_.memcached, credentials_, plan->listeners);
@@ -419,9 +421,11 @@ void Server::publish() {
 
 void Server::announce() {
   for (const ListenerPlan& listener : listens_->plans()) {
+    const bool is_routed = !listener.routes.empty();
+    const std::string& pool = listener.pool.empty() ? std::string("store") : listener.pool;
     log_->write(base::LogLevel::Notice, "front", "listening",
                 {{"address", listener.address.to_string()},
-                 {"pool", listener.pool.empty() ? "store" : listener.pool}});
+                 {is_routed ? "routes" : "pool", is_routed ? listener.routes : pool}});
   }
   log_->write(base::LogLevel::Notice, "app", "configuration applied",
               {{"version", std::to_string(config_version_)}});

@@ -117,6 +117,7 @@ class Server final : private WorkerHost {
   std::unique_ptr<net::Resolver> resolver_;
   config::Model model_;
   std::map<std::string, std::unique_ptr<PoolKeeper>> keepers_;
+  RoutePlans routes_;
   std::shared_ptr<ListenSet> listens_;
   std::unique_ptr<ScriptControl> scripts_;  // Null: no scripts decide the routes.
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -52,6 +52,15 @@ admin::MetricsModel Server::collect() {
   model.process.reloads_failed = reloads_failed_;
   model.process.last_reload_error = last_reload_error_;
   model.process.log_lines_lost = log_->lost_lines();
+  std::map<std::string, std::uint64_t> events;
+  for (const auto& routes : routes_) {
+    for (const auto& [name, counter] : routes->counters) {
+      events[name] = counter->sum();
+    }
+  }
+  for (auto& [name, count] : events) {
+    model.routes.push_back({name, count});
+  }
   for (admin::BackendMetrics& backend : model.backends) {
     if (const auto keeper = keepers_.find(backend.pool); keeper != keepers_.end()) {
       backend.ejections = keeper->second->ejections(backend.label);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/version.h"
+#include "app/worker_routes.h"
 #include "base/check.h"
 #include "route/store_target.h"
 
@@ -47,6 +48,7 @@ struct Worker::Room {
       : loop(std::move(opened)),
         calls(budget),
         sessions(front::session_bytes(), budget),
+        routes(*loop, calls, worker.setup_.index),
         clock_timer(net::Timer::Callback::to<&Worker::tick_clock>(&worker)),
         house_timer(net::Timer::Callback::to<&Worker::keep_house>(&worker)),
         drain_timer(net::Timer::Callback::to<&Worker::check_drained>(&worker)) {}
@@ -58,6 +60,7 @@ struct Worker::Room {
   std::unique_ptr<ScriptWorker> scripts;
   std::unordered_map<std::string, std::unique_ptr<pool::Pool>> pools;
   std::vector<std::unique_ptr<pool::Pool>> retired_pools;
+  WorkerRoutes routes;
   std::vector<ServiceSlot> services;
   std::vector<ServiceSlot>
       lingering_services;  // Without a listener: their clients stay until they leave.
@@ -149,6 +152,12 @@ void Worker::take_over(const Plan& plan, const std::vector<int>& sockets) {
     return;
   }
   take_over_pools(plan);
+  room_->routes.apply(plan.routes, [this](std::string_view pool) -> call::Target& {
+    const auto found = room_->pools.find(std::string(pool));
+    // A pool that no worker has is the embedded store.
+    return found == room_->pools.end() ? static_cast<call::Target&>(*room_->store_target)
+                                       : *found->second;
+  });
   std::vector<ServiceSlot> before = std::exchange(room_->services, {});
   for (std::size_t i = 0; i < plan.listeners.size(); ++i) {
     const ListenerPlan& listener = plan.listeners[i];
@@ -159,7 +168,8 @@ void Worker::take_over(const Plan& plan, const std::vector<int>& sockets) {
       take_over_listener(listener, sockets[i]);
     } else {
       kept->pool = listener.pool;
-      kept->service->configure(service_options(listener), target_of(listener.pool, listener.tag));
+      kept->routes = listener.routes;
+      kept->service->configure(service_options(listener), target_of(*kept));
       room_->services.push_back(std::move(*kept));
     }
   }
@@ -206,11 +216,11 @@ void Worker::take_over_listener(const ListenerPlan& listener, int socket) {
   ServiceSlot slot;
   slot.address = listener.address;
   slot.pool = listener.pool;
+  slot.routes = listener.routes;
   slot.tag = listener.tag;
-  slot.service = std::make_unique<front::Service>(context, service_options(listener),
-                                                  target_of(listener.pool, listener.tag),
-                                                  *setup_.process_limit, listener.clients);
-  if (listener.pool.empty()) {
+  slot.service = std::make_unique<front::Service>(
+      context, service_options(listener), target_of(slot), *setup_.process_limit, listener.clients);
+  if (listener.pool.empty() && listener.routes.empty()) {
     slot.service->set_forget(
         base::Delegate<void(std::string_view)>::to<&route::StoreTarget::on_value_too_large>(
             room_->store_target.get()));
@@ -223,20 +233,24 @@ void Worker::take_over_listener(const ListenerPlan& listener, int socket) {
     return;
   }
   slot.listener = std::move(listening).value();
-  setup_.registry->add(StatsRegistry::ServiceEntry{.pool = listener.pool,
-                                                   .address = listener.address.to_string(),
-                                                   .stats = slot.service->shared_stats()});
+  setup_.registry->add(
+      StatsRegistry::ServiceEntry{.pool = listener.pool.empty() ? listener.routes : listener.pool,
+                                  .address = listener.address.to_string(),
+                                  .stats = slot.service->shared_stats()});
   room_->services.push_back(std::move(slot));
 }
 
-call::Target& Worker::target_of(const std::string& pool, const std::string& tag) {
+call::Target& Worker::target_of(const ServiceSlot& slot) {
   if (room_->scripts != nullptr) {
-    return room_->scripts->hooks().target(tag);
+    return room_->scripts->hooks().target(slot.tag);
   }
-  if (pool.empty()) {
+  if (!slot.routes.empty()) {
+    return room_->routes.target(slot.routes);
+  }
+  if (slot.pool.empty()) {
     return *room_->store_target;
   }
-  const auto found = room_->pools.find(pool);
+  const auto found = room_->pools.find(slot.pool);
   KVF_CHECK(found != room_->pools.end());
   return *found->second;
 }
@@ -255,7 +269,7 @@ void Worker::run_with_scripts(std::function<void(ScriptWorker&)> work) {
     for (ServiceSlot& slot : room_->services) {
       front::ServiceOptions options = slot.service->options();
       options.hooked = room_->scripts->hooks().keyless(slot.tag);
-      slot.service->configure(options, target_of(slot.pool, slot.tag));
+      slot.service->configure(options, target_of(slot));
     }
   });
 }
@@ -277,8 +291,11 @@ void Worker::announce_backends(pool::Pool& pool) const {
 /// they drain.
 void Worker::sort_lingering() {
   for (ServiceSlot& slot : room_->lingering_services) {
-    if (slot.pool.empty() || room_->pools.contains(slot.pool)) {
-      slot.service->configure(slot.service->options(), target_of(slot.pool, slot.tag));
+    const bool has_target = slot.routes.empty()
+                                ? slot.pool.empty() || room_->pools.contains(slot.pool)
+                                : room_->routes.contains(slot.routes);
+    if (has_target) {
+      slot.service->configure(slot.service->options(), target_of(slot));
     } else {
       slot.service->drain();
       room_->retired_services.push_back(std::move(slot));
@@ -294,8 +311,12 @@ void Worker::retire_rest() {
                 [](const ServiceSlot& slot) { return slot.service->is_drained(); });
   std::erase_if(room_->retired_services,
                 [](const ServiceSlot& slot) { return slot.service->is_drained(); });
-  // A retired pool may still be asked by sessions of retired services only.
+  // Retired routes may still be asked by sessions of retired services only, and a retired pool by
+  // these and by retired routes.
   if (room_->retired_services.empty()) {
+    room_->routes.sweep();
+  }
+  if (room_->retired_services.empty() && !room_->routes.has_retired()) {
     std::erase_if(room_->retired_pools,
                   [](const std::unique_ptr<pool::Pool>& pool) { return pool->is_drained(); });
   }
@@ -354,17 +375,25 @@ void Worker::begin_drain(base::Millis deadline) {
   check_drained();
 }
 
-void Worker::check_drained() {
-  const base::SteadyTime now = loop_->now();
-  std::erase_if(room_->retired_services,
-                [](const ServiceSlot& slot) { return slot.service->is_drained(); });
-  if (room_->retired_services.empty()) {
+/// Fails what is in flight at backends. A route may send a request whose child has failed to the
+/// next one, so this goes on until no route has any.
+void Worker::shut_pools() {
+  do {
     for (auto& [name, pool] : room_->pools) {
       pool->shut();
     }
     for (auto& pool : room_->retired_pools) {
       pool->shut();
     }
+  } while (!room_->routes.is_idle());
+}
+
+void Worker::check_drained() {
+  const base::SteadyTime now = loop_->now();
+  std::erase_if(room_->retired_services,
+                [](const ServiceSlot& slot) { return slot.service->is_drained(); });
+  if (room_->retired_services.empty()) {
+    shut_pools();
     if (room_->scripts != nullptr) {
       room_->scripts->shut();
     }
@@ -380,12 +409,7 @@ void Worker::check_drained() {
     for (ServiceSlot& slot : room_->retired_services) {
       slot.service->close_all();
     }
-    for (auto& [name, pool] : room_->pools) {
-      pool->shut();
-    }
-    for (auto& pool : room_->retired_pools) {
-      pool->shut();
-    }
+    shut_pools();
     if (room_->scripts != nullptr) {
       room_->scripts->shut();
     }

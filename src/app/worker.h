@@ -95,8 +95,9 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
  private:
   struct ServiceSlot {
     net::Address address;
-    std::string pool;  // Empty for the embedded store.
-    std::string tag;   // Which hooks of scripts are for it.
+    std::string pool;    // Empty for the embedded store, and for routes.
+    std::string routes;  // The entry of `routes`; empty: none.
+    std::string tag;     // Which hooks of scripts are for it.
     std::unique_ptr<front::Service> service;
     std::unique_ptr<net::Listener> listener;  // Null while draining.
   };
@@ -119,7 +120,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   void take_over_listener(const ListenerPlan& listener, int socket);
   void sort_lingering();
   void retire_rest();
-  call::Target& target_of(const std::string& pool, const std::string& tag);
+  call::Target& target_of(const ServiceSlot& slot);
   front::ServiceOptions service_options(const ListenerPlan& listener);
   void announce_backends(pool::Pool& pool) const;
   base::Micros pace();
@@ -128,6 +129,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   void read_clock();
   void begin_drain(base::Millis deadline);
   void check_drained();
+  void shut_pools();
 
   Setup setup_;
   std::thread thread_;

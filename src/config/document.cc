@@ -7,6 +7,7 @@
 
 #include "config/key_table.h"
 #include "config/reader.h"
+#include "config/route_reader.h"
 #include "config/scalar.h"
 
 namespace kvferry::config {
@@ -65,6 +66,7 @@ boolean and `1e3` no number. A key given twice, a key without a value and an unk
 | duration | with a unit: `250ms`, `2s`, `5m`, `1h` |
 | size | bytes, or with a unit of 1024: `16kb`, `16mb`, `2gb` |
 | address | `host:port`, `[v6]:port`, `/path`, `/path 0660` |
+| route | the name of a pool, or a mapping with one key: `{failover: {children: [a, b]}}` |
 | server | `host:port:weight`, `/path:weight`, either with a blank and a name behind it |
 | secret | the text, or `file:/path`, or `env:NAME`; never printed |
 )";
@@ -132,6 +134,12 @@ std::string_view type_text(const KeyInfo& info) {
       return "mapping";
     case ValueType::Servers:
       return "list of servers";
+    case ValueType::List:
+      return "list";
+    case ValueType::Route:
+      return "route";
+    case ValueType::Routes:
+      return "list or mapping of routes";
     case ValueType::Listen:
       break;
   }
@@ -193,6 +201,29 @@ std::string pool_table(std::string_view title, std::string_view intro, Origin or
   return out;
 }
 
+constexpr std::string_view kRoutesIntro =
+    R"(Keys of an entry of `kvferry: routes:`. An entry is a listener whose requests are not all for one pool: native routes, those of
+[routelib.md](routelib.md), decide. A route is the name of a pool, or a mapping with one key, its kind; routes may be children of
+routes. A pool that routes name needs no listener of its own. [examples/routes.yml](../examples/routes.yml) is a file to begin with.
+
+A get with several keys stays one request for each server when one pool is to have all keys; else each key is asked for by itself.
+A value is kept whole while it passes a route. `flush_all` and other commands without a key are for pools, and are refused here.)";
+
+std::string routes_table() {
+  std::string out = table("Routes", kRoutesIntro, route_entry_keys());
+  out += "\n| route | what it does |\n|---|---|\n";
+  for (const RouteKindInfo& kind : route_kinds()) {
+    out += fmt::format("| `{}` | {} |\n", kind.word, kind.doc);
+  }
+  out += "\n| route | argument | type | default | meaning |\n|---|---|---|---|---|\n";
+  for (const RouteKindInfo& kind : route_kinds()) {
+    for (const Key<RouteDraft>& key : kind.keys) {
+      out += fmt::format("| `{}` {}", kind.word, row(key.info));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string configuration_document() {
@@ -206,6 +237,7 @@ std::string configuration_document() {
   out += table("Log", "Keys of `kvferry: log:`.", log_keys());
   out += table("Admin", "Keys of `kvferry: admin:`.", admin_keys());
   out += table("Store", "Keys of `kvferry: store:`.", store_keys());
+  out += routes_table();
   out += kErrors;
   return out;
 }

@@ -32,6 +32,9 @@ enum class ValueType : std::uint8_t {
   Mapping,  // The setter reads the mapping itself.
   Servers,  // A list of servers.
   Listen,   // An address, or a list of addresses and mappings.
+  List,     // The setter reads the list itself.
+  Route,    // A route; the setter reads it.
+  Routes,   // A list or mapping of routes; the setter reads it.
 };
 
 /// Who made a key; decides where it is documented and which pools may have it.

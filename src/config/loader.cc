@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
+#include <set>
 #include <system_error>
 
 #include "base/result.h"
 #include "config/key_table.h"
 #include "config/pool_reader.h"
+#include "config/route_reader.h"
 #include "config/rules.h"
 #include "config/secret.h"
 #include "config/source.h"
+#include "config/suggest.h"
 #include "config/text_file.h"
 #include "config/yaml_tree.h"
 
@@ -59,6 +63,7 @@ class Loading {
   }
 
   Loaded finish() {
+    check_references();
     Loaded loaded;
     if (!state_.problems.has_errors()) {
       loaded.model = std::move(model_);
@@ -156,6 +161,10 @@ class Loading {
         {.noun = "'kvferry'", .path = {}, .reserved = reserved_process_keys(), .is_process = true},
         model_.process);
     check_admin(entry, reader);
+    if (const Node::Entry* routes = entry.value->find("routes");
+        routes != nullptr && routes->value->is_sequence()) {
+      read_routes(*routes->value, reader, taken_, model_.process.routes);
+    }
   }
 
   void check_admin(const Node::Entry& entry, Reader& reader) {
@@ -180,12 +189,72 @@ class Loading {
       return;
     }
     const auto [other, is_new] = taken_.addresses.emplace(
-        endpoint.to_string(), TakenNames::Address{"kvferry: admin", reader.position(node)});
+        endpoint.to_string(), TakenNames::Address{"pool 'kvferry: admin'", reader.position(node)});
     if (!is_new) {
       reader.fail(node, "E-dup", "listen",
-                  fmt::format("address {} is already used by pool '{}' ({})", endpoint.to_string(),
-                              other->second.pool, other->second.where.to_string()));
+                  fmt::format("address {} is already used by {} ({})", endpoint.to_string(),
+                              other->second.owner, other->second.where.to_string()));
     }
+  }
+
+  /// Routes and pools may stand in any order and in several files, so this comes last.
+  void check_references() {
+    std::map<std::string_view, const PoolConfig*> pools;
+    for (const PoolConfig& pool : model_.pools) {
+      pools.emplace(pool.name, &pool);
+    }
+    for (const RouteConfig& entry : model_.process.routes) {
+      if (pools.contains(entry.name)) {
+        Problem problem;
+        problem.code = "E-dup";
+        problem.where = entry.where;
+        problem.key = "name";
+        problem.message =
+            fmt::format("an entry of 'routes' and a pool are both called '{}'", entry.name);
+        problem.hint = "metrics would not tell them apart; give the entry a name of its own";
+        state_.problems.add(std::move(problem));
+      }
+    }
+    std::set<std::string_view> referenced;
+    for (LoadState::PoolReference& reference : state_.pool_references) {
+      referenced.insert(reference.name);
+      const auto pool = pools.find(reference.name);
+      if (pool == pools.end()) {
+        fail_reference(reference, pools);
+      } else if (pool->second->is_redis()) {
+        reference.problem.code = "E-unsupported";
+        reference.problem.message =
+            fmt::format("pool '{}' speaks redis; routes are for memcached pools", reference.name);
+        state_.problems.add(std::move(reference.problem));
+      }
+    }
+    for (LoadState::PoolReference& lonely : state_.pools_without_listener) {
+      if (!referenced.contains(lonely.name)) {
+        state_.problems.add(std::move(lonely.problem));
+      }
+    }
+  }
+
+  void fail_reference(LoadState::PoolReference& reference,
+                      const std::map<std::string_view, const PoolConfig*>& pools) {
+    if (taken_.pools.contains(reference.name)) {
+      return;  // It is there and could not be read, which has been told.
+    }
+    std::vector<std::string_view> names;
+    for (const auto& [name, pool] : pools) {
+      names.push_back(name);
+    }
+    reference.problem.hint = hint_for(reference.name, names);
+    state_.problems.add(std::move(reference.problem));
+  }
+
+  static std::string hint_for(std::string_view name, const std::vector<std::string_view>& pools) {
+    if (name == "null") {
+      return "write {null: {}} for the route of this name";
+    }
+    const std::string_view near = suggest(name, pools);
+    return near.empty() ? "a route is the name of a pool, or a mapping with the kind of a route"
+                        : fmt::format("did you mean '{}'?", near);
   }
 
   LoadState state_;

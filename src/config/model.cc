@@ -39,11 +39,16 @@ bool operator==(const PoolConfig& left, const PoolConfig& right) {
          without_positions(left.options) == without_positions(right.options);
 }
 
+bool operator==(const RouteConfig& left, const RouteConfig& right) {
+  return std::tie(left.name, left.listeners, left.client_idle_timeout, left.spec) ==
+         std::tie(right.name, right.listeners, right.client_idle_timeout, right.spec);
+}
+
 bool operator==(const ProcessOptions& left, const ProcessOptions& right) {
   const auto members = [](const ProcessOptions& one) {
     return std::tie(one.workers, one.io, one.memory_limit_bytes, one.item_bytes_max, one.log.file,
                     one.log.level, one.log.format, one.admin, one.store, one.drain_timeout,
-                    one.watch, one.reload_on_hup);
+                    one.watch, one.reload_on_hup, one.routes);
   };
   return members(left) == members(right);
 }

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "config/problem.h"
 #include "pool/options.h"
+#include "route/route_spec.h"
 
 namespace kvferry::config {
 
@@ -81,6 +82,18 @@ struct PoolConfig {
   friend bool operator==(const PoolConfig& left, const PoolConfig& right);
 };
 
+/// Listeners whose requests native routes decide on: an entry of `routes`.
+struct RouteConfig {
+  std::string name;
+  Position where;
+  std::vector<ListenerOptions> listeners;
+  base::Millis client_idle_timeout{0};  // 0: never.
+  route::RouteSpec spec;
+
+  /// Leaves `where` out.
+  friend bool operator==(const RouteConfig& left, const RouteConfig& right);
+};
+
 enum class IoEngine : std::uint8_t { Auto, Uring, Epoll };
 
 struct AdminOptions {
@@ -109,6 +122,7 @@ struct ProcessOptions {
   base::Millis drain_timeout{30000};
   bool watch = false;
   bool reload_on_hup = true;
+  std::vector<RouteConfig> routes;
 
   friend bool operator==(const ProcessOptions& left, const ProcessOptions& right);
 };

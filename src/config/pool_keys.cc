@@ -35,9 +35,12 @@ constexpr Key<Pool> kTwemproxyKeys[] = {
       .doc =
           "Where clients connect: `host:port`, `[v6]:port`, or the path of a Unix socket with an "
           "optional octal mode (`/run/a.sock 0660`). A list of addresses, or of mappings with the "
-          "keys of the table \"Listeners\", opens several. Required.",
+          "keys of the table \"Listeners\", opens several. Required, "
+          "unless `routes` name the pool.",
       .origin = Origin::Twemproxy},
-     [](Pool& pool, const Value& value, Reader& reader) { read_listen(value, reader, pool); }},
+     [](Pool& pool, const Value& value, Reader& reader) {
+       read_listen(value, reader, pool.listeners);
+     }},
     {{.name = "servers",
       .type = ValueType::Servers,
       .doc =

@@ -40,12 +40,12 @@ bool read_endpoint(const Node& node, std::string_view key, Reader& reader, Endpo
 }
 
 /// One entry of a list: an address, or a mapping with one.
-void read_listener(const Node& node, Reader& reader, PoolDraft& pool) {
+void read_listener(const Node& node, Reader& reader, std::vector<ListenerDraft>& listeners) {
   ListenerDraft listener;
   listener.node = &node;
   if (node.is_scalar()) {
     if (read_endpoint(node, "listen", reader, listener.endpoint)) {
-      pool.listeners.push_back(std::move(listener));
+      listeners.push_back(std::move(listener));
     }
     return;
   }
@@ -67,7 +67,7 @@ void read_listener(const Node& node, Reader& reader, PoolDraft& pool) {
                        .reserved = reserved_listener_keys(),
                        .is_process = false},
                       listener);
-  pool.listeners.push_back(std::move(listener));
+  listeners.push_back(std::move(listener));
 }
 
 void set_dialect_defaults(Dialect dialect, pool::PoolOptions& options) {
@@ -147,10 +147,10 @@ std::optional<PoolDraft> read_pool(const Node& name_node, const Node& node, Read
   return pool;
 }
 
-void read_listen(const Value& value, Reader& reader, PoolDraft& pool) {
+void read_listen(const Value& value, Reader& reader, std::vector<ListenerDraft>& listeners) {
   const Node& node = *value.node;
   if (!node.is_sequence()) {
-    read_listener(node, reader, pool);
+    read_listener(node, reader, listeners);
     return;
   }
   if (node.items.empty() || node.items.size() > kListenersMax) {
@@ -160,7 +160,7 @@ void read_listen(const Value& value, Reader& reader, PoolDraft& pool) {
     return;
   }
   for (const Node* item : node.items) {
-    read_listener(*item, reader, pool);
+    read_listener(*item, reader, listeners);
   }
 }
 

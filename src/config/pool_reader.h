@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "config/key_table.h"
 #include "config/pool_draft.h"
@@ -25,8 +26,8 @@ DialectChoice choose_dialect(const Node& node);
 /// Reads the pool named by `name_node`. None when it cannot be used at all (an error was reported).
 std::optional<PoolDraft> read_pool(const Node& name_node, const Node& node, Reader& reader);
 
-/// Setters of the pool's keys that need more than a line.
-void read_listen(const Value& value, Reader& reader, PoolDraft& pool);
+/// Setters of keys that need more than a line.
+void read_listen(const Value& value, Reader& reader, std::vector<ListenerDraft>& listeners);
 void read_servers(const Value& value, Reader& reader, PoolDraft& pool);
 void note_client_connections(const Value& value, Reader& reader);
 

@@ -124,6 +124,12 @@ constexpr Key<Process> kProcessKeys[] = {
       .doc = "SIGHUP opens the log file anew and reloads the configuration; with false it does the "
              "former only, as twemproxy does."},
      [](Process& process, const Value& value, Reader&) { process.reload_on_hup = value.flag; }},
+    {{.name = "routes",
+      .type = ValueType::List,
+      .hint = "each entry begins with - and has the keys listen, map and default",
+      .doc = "Listeners whose requests native routes decide on; see the table \"Routes\"."},
+     // Read by whoever knows which addresses are taken.
+     [](Process&, const Value&, Reader&) {}},
 };
 
 constexpr Key<base::LogOptions> kLogKeys[] = {
@@ -181,7 +187,7 @@ constexpr Key<StoreOptions> kStoreKeys[] = {
      }},
 };
 
-constexpr ReservedKey kReservedProcessKeys[] = {{"lua"}, {"users"}, {"acl_file"}, {"routes"}};
+constexpr ReservedKey kReservedProcessKeys[] = {{"lua"}, {"users"}, {"acl_file"}};
 constexpr ReservedKey kReservedStoreKeys[] = {{"flash"}};
 
 }  // namespace

@@ -93,6 +93,20 @@ void Reader::fail(const Node& node, std::string_view code, std::string_view key,
   note(Severity::Error, node, code, key, std::move(message), hint);
 }
 
+void Reader::refer_to_pool(const Node& node) {
+  state_.pool_references.push_back(
+      {node.text, make_problem(Severity::Error, node, "E-missing", "routes",
+                               fmt::format("there is no pool '{}'", found(node.text)), {})});
+}
+
+void Reader::expect_reference(const std::string& name, const Node& node) {
+  state_.pools_without_listener.push_back(
+      {name,
+       make_problem(Severity::Error, node, "E-missing", "listen", "'listen' is missing",
+                    "add the address for clients, such as listen: 127.0.0.1:22121, or name the "
+                    "pool in a route")});
+}
+
 Problem Reader::make_problem(Severity severity, const Node& node, std::string_view code,
                              std::string_view key, std::string message,
                              std::string_view hint) const {
@@ -254,7 +268,17 @@ bool Reader::check_node_kind(const KeyInfo& info, const Node& key_node, const No
         return false;
       }
       return true;
+    case ValueType::List:
+      if (!value_node.is_sequence()) {
+        fail(value_node, "E-list", info.name,
+             fmt::format("'{}' must be a list, found {}", info.name, value_node.kind_text()),
+             info.hint);
+        return false;
+      }
+      return true;
     case ValueType::Listen:
+    case ValueType::Route:
+    case ValueType::Routes:
       return true;  // The setter tells the shapes apart.
     default:
       break;
@@ -315,6 +339,9 @@ bool Reader::convert(const KeyInfo& info, Value& value) {
     case ValueType::Mapping:
     case ValueType::Servers:
     case ValueType::Listen:
+    case ValueType::List:
+    case ValueType::Route:
+    case ValueType::Routes:
       break;
   }
   return true;

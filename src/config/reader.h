@@ -31,6 +31,14 @@ struct LoadState {
   ProblemList problems;
   /// Leaf keys of `kvferry:` ("log.file") and where they were given.
   std::map<std::string, Position, std::less<>> process_keys_seen;
+  /// Pools that routes name, with what to say when there is none. Known when all files are read.
+  struct PoolReference {
+    std::string name;
+    Problem problem;
+  };
+  std::vector<PoolReference> pool_references;
+  /// Pools without listeners, with what to say when no route names them.
+  std::vector<PoolReference> pools_without_listener;
   /// Codes of notices that are given once.
   std::set<std::string, std::less<>> codes_noted;
 };
@@ -66,6 +74,10 @@ class Reader {
   /// As note(), the first time for this code only.
   void note_once(Severity severity, const Node& node, std::string_view code, std::string_view key,
                  std::string message);
+  /// A route names the pool `node`.
+  void refer_to_pool(const Node& node);
+  /// The pool `name` has no listener; this is wrong unless a route names it.
+  void expect_reference(const std::string& name, const Node& node);
   /// For values whose type is right and whose content is not.
   void fail_value(const Value& value, std::string_view code, std::string message);
 

@@ -53,8 +53,7 @@ void check_protocol(PoolDraft& pool, Reader& reader) {
 
 void check_required(const PoolDraft& pool, Reader& reader) {
   if (pool.node->find("listen") == nullptr) {
-    reader.fail(*pool.name_node, "E-missing", "listen", "'listen' is missing",
-                "add the address for clients, such as listen: 127.0.0.1:22121");
+    reader.expect_reference(pool.config.name, *pool.name_node);
   }
   const bool is_store = pool.config.protocol == PoolProtocol::Store;
   const Node::Entry* servers = pool.node->find("servers");
@@ -82,35 +81,6 @@ void check_server_names(PoolDraft& pool, Reader& reader) {
                               "they must differ",
                               servers[index].label, reader.position(*first->second).to_string()));
     }
-  }
-}
-
-void check_addresses(const PoolDraft& pool, Reader& reader, TakenNames& taken) {
-  for (const ListenerDraft& listener : pool.listeners) {
-    const std::string address = listener.endpoint.to_string();
-    if (!listener.endpoint.is_unix() && listener.endpoint.port == 0) {
-      continue;  // Each gets a port of its own.
-    }
-    const auto [other, is_new] = taken.addresses.emplace(
-        address, TakenNames::Address{pool.config.name, reader.position(*listener.node)});
-    if (!is_new) {
-      reader.fail(*listener.node, "E-dup", "listen",
-                  fmt::format("address {} is already used by pool '{}' ({})", address,
-                              other->second.pool, other->second.where.to_string()));
-    }
-  }
-}
-
-void settle_listeners(PoolDraft& pool, const Reader& reader) {
-  for (ListenerDraft& draft : pool.listeners) {
-    ListenerOptions listener;
-    listener.endpoint = std::move(draft.endpoint);
-    listener.backlog = draft.backlog.value_or(pool.backlog);
-    listener.max_clients = draft.max_clients.value_or(pool.max_clients);
-    listener.is_admin = draft.is_admin;
-    listener.reuse_port = pool.reuse_port;
-    listener.where = reader.position(*draft.node);
-    pool.config.listeners.push_back(std::move(listener));
   }
 }
 
@@ -199,6 +169,35 @@ void note_missing_timeout(const PoolDraft& pool, Reader& reader) {
 
 }  // namespace
 
+ListenerOptions settle_listener(ListenerDraft& draft, const ListenDefaults& defaults,
+                                const Reader& reader) {
+  ListenerOptions listener;
+  listener.endpoint = std::move(draft.endpoint);
+  listener.backlog = draft.backlog.value_or(defaults.backlog);
+  listener.max_clients = draft.max_clients.value_or(defaults.max_clients);
+  listener.is_admin = draft.is_admin;
+  listener.reuse_port = defaults.reuse_port;
+  listener.where = reader.position(*draft.node);
+  return listener;
+}
+
+void check_addresses(const std::vector<ListenerDraft>& listeners, const std::string& owner,
+                     Reader& reader, TakenNames& taken) {
+  for (const ListenerDraft& listener : listeners) {
+    const std::string address = listener.endpoint.to_string();
+    if (!listener.endpoint.is_unix() && listener.endpoint.port == 0) {
+      continue;  // Each gets a port of its own.
+    }
+    const auto [other, is_new] = taken.addresses.emplace(
+        address, TakenNames::Address{owner, reader.position(*listener.node)});
+    if (!is_new) {
+      reader.fail(*listener.node, "E-dup", "listen",
+                  fmt::format("address {} is already used by {} ({})", address, other->second.owner,
+                              other->second.where.to_string()));
+    }
+  }
+}
+
 void finish_pool(PoolDraft& pool, Reader& reader, TakenNames& taken) {
   const auto [first, is_new] = taken.pools.emplace(pool.config.name, pool.config.where);
   if (!is_new) {
@@ -214,7 +213,7 @@ void finish_pool(PoolDraft& pool, Reader& reader, TakenNames& taken) {
   check_protocol(pool, reader);
   check_required(pool, reader);
   check_server_names(pool, reader);
-  check_addresses(pool, reader, taken);
+  check_addresses(pool.listeners, fmt::format("pool '{}'", pool.config.name), reader, taken);
   check_backoff(pool, reader);
   check_jump(pool, reader);
   // Advice about a pool that is broken would only hide what is broken.
@@ -222,7 +221,12 @@ void finish_pool(PoolDraft& pool, Reader& reader, TakenNames& taken) {
     check_spread(pool, reader);
     note_missing_timeout(pool, reader);
   }
-  settle_listeners(pool, reader);
+  for (ListenerDraft& listener : pool.listeners) {
+    pool.config.listeners.push_back(settle_listener(
+        listener,
+        {.backlog = pool.backlog, .max_clients = pool.max_clients, .reuse_port = pool.reuse_port},
+        reader));
+  }
 }
 
 }  // namespace kvferry::config

@@ -7,6 +7,7 @@
 
 #include "config/choices.h"
 #include "config/key_table.h"
+#include "config/route_reader.h"
 #include "config/scalar.h"
 
 namespace kvferry::config {
@@ -120,16 +121,20 @@ bool is_ordinary(const ListenerOptions& listener) {
   return listener == ordinary;
 }
 
-std::string listeners_text(const PoolConfig& pool, YamlForm form) {
-  std::string out = "  listen:\n";
-  for (const ListenerOptions& listener : pool.listeners) {
+std::string listeners_text(const std::vector<ListenerOptions>& listeners, YamlForm form,
+                           std::string_view indent) {
+  if (listeners.empty()) {
+    return {};
+  }
+  std::string out = fmt::format("{}listen:\n", indent);
+  for (const ListenerOptions& listener : listeners) {
     const std::string address = endpoint_text(listener.endpoint);
     if (form == YamlForm::Changes && is_ordinary(listener)) {
-      out += fmt::format("    - {}\n", address);
+      out += fmt::format("{}  - {}\n", indent, address);
     } else {
-      out +=
-          fmt::format("    - {{address: {}, backlog: {}, max_clients: {}, admin: {}}}\n", address,
-                      listener.backlog, listener.max_clients, bool_text(listener.is_admin));
+      out += fmt::format("{}  - {{address: {}, backlog: {}, max_clients: {}, admin: {}}}\n", indent,
+                         address, listener.backlog, listener.max_clients,
+                         bool_text(listener.is_admin));
     }
   }
   return out;
@@ -168,7 +173,7 @@ std::string pool_text(const PoolConfig& pool, YamlForm form) {
   Lines<PoolDraft> lines(pool_keys(), form, "  ");
   lines.add_raw(fmt::format("{}:\n  dialect: kvferry\n", scalar(pool.name)));
   lines.add("protocol", word(kProtocolWords, pool.protocol));
-  lines.add_raw(listeners_text(pool, form));
+  lines.add_raw(listeners_text(pool.listeners, form, "  "));
   lines.add("reuseport", bool_text(!pool.listeners.empty() && pool.listeners.front().reuse_port));
   lines.add("client_idle_timeout", millis_text(pool.client_idle_timeout.count()));
   add_placement(options.placement, lines);
@@ -215,6 +220,121 @@ std::string store_text(const StoreOptions& store, YamlForm form) {
   return lines.text();
 }
 
+std::string route_text(const route::RouteSpec& spec);
+
+std::string children_text(const route::RouteSpec& spec) {
+  std::string out;
+  for (std::size_t i = 0; i < spec.children.size(); ++i) {
+    out += i == 0 ? "" : ", ";
+    out += spec.zones.empty() ? "" : scalar(spec.zones[i]) + ": ";
+    out += route_text(spec.children[i]);
+  }
+  return spec.zones.empty() ? fmt::format("children: [{}]", out)
+                            : fmt::format("children: {{{}}}", out);
+}
+
+std::string counter_text(const route::RouteSpec& spec) {
+  return spec.counter.empty() ? ", stats: false"
+                              : fmt::format(", stats_name: {}", scalar(spec.counter));
+}
+
+std::string commands_text(const route::RouteSpec& spec) {
+  std::string out;
+  for (std::size_t i = 0; i < spec.children.size(); ++i) {
+    out += fmt::format("{}{}: {}", i == 0 ? "" : ", ",
+                       i < spec.commands.size() ? memcache::command_name(spec.commands[i]) : "all",
+                       route_text(spec.children[i]));
+  }
+  return out;
+}
+
+/// What stands between the braces of a route.
+std::string arguments_text(const route::RouteSpec& spec) {
+  using route::RouteKind;
+  const std::string wait =
+      spec.wait
+          ? fmt::format(", wait: {}",
+                        millis_text(std::chrono::duration_cast<base::Millis>(*spec.wait).count()))
+          : std::string();
+  switch (spec.kind) {
+    case RouteKind::Direct:
+      return "child: " + route_text(spec.children.front());
+    case RouteKind::AllSync:
+    case RouteKind::AllAsync:
+    case RouteKind::Random:
+      return children_text(spec);
+    case RouteKind::AllFastest:
+      return fmt::format("{}, miss: {}{}", children_text(spec), bool_text(spec.goes_on_after_miss),
+                         wait);
+    case RouteKind::Failover:
+      return fmt::format(
+          "{}, miss: {}{}, shuffle: {}{}{}{}", children_text(spec),
+          bool_text(spec.goes_on_after_miss),
+          spec.tries_max == 0 ? "" : fmt::format(", failover_count: {}", spec.tries_max),
+          bool_text(spec.shuffles), wait,
+          spec.fixed_children == 0 ? "" : ", local_zone: " + scalar(spec.zones.front()),
+          counter_text(spec));
+    case RouteKind::ZoneFailover:
+      return fmt::format("{}, miss: {}, local_zone: {}{}", children_text(spec),
+                         bool_text(spec.goes_on_after_miss), scalar(spec.zones.front()),
+                         counter_text(spec));
+    case RouteKind::Split:
+      return fmt::format("child_a: {}, child_b: {}", route_text(spec.children[0]),
+                         route_text(spec.children[1]));
+    case RouteKind::Ttl:
+      return fmt::format("child: {}, ttl: {}", route_text(spec.children.front()), spec.text);
+    case RouteKind::RateLimit:
+      return fmt::format(
+          "child: {}, limit: {}, fillrate: {}, tickrate: {}, global: {}, fail_until_limit: {}{}",
+          route_text(spec.children.front()), spec.bucket.limit, spec.bucket.fill_rate,
+          spec.bucket.tick.count(), bool_text(spec.is_bucket_shared),
+          bool_text(spec.fails_until_limit), counter_text(spec));
+    case RouteKind::Error:
+      return "text: " + scalar(spec.text);
+    case RouteKind::Commands:
+      return commands_text(spec);
+    case RouteKind::Null:
+    case RouteKind::Pool:
+    case RouteKind::Prefixes:
+      break;
+  }
+  return {};
+}
+
+std::string route_text(const route::RouteSpec& spec) {
+  return spec.kind == route::RouteKind::Pool
+             ? scalar(spec.text)
+             : fmt::format("{{{}: {{{}}}}}", route_kind_word(spec.kind), arguments_text(spec));
+}
+
+std::string entry_text(const RouteConfig& entry, YamlForm form) {
+  Lines<RouteEntryDraft> lines(route_entry_keys(), form, "      ");
+  lines.add("protocol", "memcache");
+  lines.add_raw(listeners_text(entry.listeners, form, "      "));
+  lines.add("reuseport", bool_text(!entry.listeners.empty() && entry.listeners.front().reuse_port));
+  lines.add("client_idle_timeout", millis_text(entry.client_idle_timeout.count()));
+  const route::RouteSpec& spec = entry.spec;
+  if (!spec.prefixes.empty()) {
+    lines.add_raw("      map:\n");
+  }
+  for (std::size_t i = 0; i < spec.prefixes.size(); ++i) {
+    lines.add_raw(
+        fmt::format("        {}: {}\n", scalar(spec.prefixes[i]), route_text(spec.children[i])));
+  }
+  if (spec.children.size() > spec.prefixes.size()) {
+    lines.add("default", route_text(spec.children.back()));
+  }
+  return fmt::format("    - name: {}\n{}", scalar(entry.name), lines.text());
+}
+
+std::string routes_text(const std::vector<RouteConfig>& routes, YamlForm form) {
+  std::string out;
+  for (const RouteConfig& entry : routes) {
+    out += entry_text(entry, form);
+  }
+  return out;
+}
+
 std::string group(std::string_view name, const std::string& lines) {
   return lines.empty() ? "" : fmt::format("  {}:\n{}", name, lines);
 }
@@ -230,7 +350,8 @@ std::string process_text(const ProcessOptions& process, YamlForm form) {
   lines.add("reload_on_hup", bool_text(process.reload_on_hup));
   return lines.text() + group("log", log_text(process.log, form)) +
          (process.admin ? group("admin", admin_text(*process.admin, form)) : "") +
-         group("store", store_text(process.store, form));
+         group("store", store_text(process.store, form)) +
+         group("routes", routes_text(process.routes, form));
 }
 
 }  // namespace

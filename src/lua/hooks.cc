@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "lua/split_get.h"
+#include "route/split_get.h"
 
 namespace kvferry::lua {
 
@@ -29,7 +29,7 @@ class Hooks::TagTarget final : public call::Target {
       return;
     }
     if (request.key_count > 1) [[unlikely]] {
-      SplitGet::start(hooks_.calls_, call, request, *this);
+      route::SplitGet::start(hooks_.calls_, call, request, *this);
       return;
     }
     ScriptStats& stats = hooks_.stats_;

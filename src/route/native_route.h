@@ -63,6 +63,12 @@ class NativeRoute : public call::Target {
   NativeRoute(const NativeRoute&) = delete;
   NativeRoute& operator=(const NativeRoute&) = delete;
 
+  /// The child that a request for `key` is handed to without anything else being done; null when
+  /// there is more to do, or no child.
+  virtual const RouteChild* select(memcache::Command /*command*/, std::string_view /*key*/) const {
+    return nullptr;
+  }
+
  protected:
   net::Loop& loop() const { return setup_.loop; }
   call::CallPool& calls() const { return setup_.calls; }

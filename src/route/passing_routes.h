@@ -19,6 +19,9 @@ namespace kvferry::route {
 class DirectRoute final : public NativeRoute {
  public:
   using NativeRoute::NativeRoute;
+  const RouteChild* select(memcache::Command /*command*/, std::string_view /*key*/) const override {
+    return children().data();
+  }
   void send(call::Call& call, const memcache::Request& request) override;
 };
 

@@ -14,7 +14,7 @@ from support.process import Process, START_SECONDS, is_listening, wait_for
 from support.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[2]
-LISTENING = re.compile(r"listening\b.*?\baddress=\"?127\.0\.0\.1:(\d+)\"?(?:.*?\bpool=\"?([\w.-]+)\"?)?")
+LISTENING = re.compile(r"listening\b.*?\baddress=\"?127\.0\.0\.1:(\d+)\"?(?:.*?\b(?:pool|routes)=\"?([\w.-]+)\"?)?")
 SANITIZER_REPORTS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "WARNING: ThreadSanitizer",
                      "runtime error:", "check failed")
 IO_URING_SETUP = 425  # The number of the system call, the same on all architectures.
@@ -82,7 +82,7 @@ class Kvferry:
 
     @staticmethod
     def _listeners_of(config: str) -> int:
-        return len(re.findall(r"^\s+listen: 127\.0\.0\.1:0$", config, re.MULTILINE))
+        return len(re.findall(r"^\s+(?:- \{)?listen: 127\.0\.0\.1:0(?:$|,)", config, re.MULTILINE))
 
     def _has_started(self) -> bool:
         assert self.process.is_alive(), "kvferry ended at once:\n%s" % self.log()[-3000:]

@@ -61,6 +61,7 @@ TEST(ComposeMetrics, ShowsEveryNumberOfTheModel) {
       R"(kvferry_backend_errors_total{pool="alpha",backend="one",kind="closed"} 1024)",
       R"(kvferry_backend_request_duration_seconds_sum{pool="alpha",backend="one"} 0.0002)",
       R"(kvferry_store_value{name="curr_items"} 1025)",
+      R"(kvferry_route_events_total{name="front/default"} 1026)",
   };
   for (const char* line : lines) {
     EXPECT_TRUE(has_line(text, line)) << line;

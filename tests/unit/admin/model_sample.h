@@ -58,6 +58,7 @@ inline MetricsModel make_model_sample() {
                             .errors = {{"timeout", 1023}, {"closed", 1024}},
                             .latency = latency_of(base::Micros(200))});
   model.store = {{"curr_items", 1025}};
+  model.routes = {{"front/default", 1026}};
   return model;
 }
 

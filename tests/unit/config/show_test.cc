@@ -30,6 +30,23 @@ constexpr const char* kFiles[] = {
     "  log: {file: \"/tmp/a b\", level: warning, format: json}\n"
     "  admin: {listen: /run/admin.sock 0600, token: env:T}\n  store: {memory: 1mb}\n"
     "  drain_timeout: 0s\n  watch: true\n  reload_on_hup: false\n",
+    "a:\n  protocol: store\nb:\n  protocol: store\n  listen: h:9\n"
+    "kvferry:\n  routes:\n"
+    "    - listen: [h:1, {address: h:2, max_clients: 3}]\n      client_idle_timeout: 3s\n"
+    "      map:\n        \"u: #\": {direct: {child: b}}\n"
+    "        f: {failover: {children: {e: a, w: b}, local_zone: w, miss: true, wait: 2s,\n"
+    "          failover_count: 1, shuffle: true, stats_name: \"x y\"}}\n"
+    "        g: {failover: {children: {e: a, w: b}, stats: false}}\n"
+    "        z: {zfailover: {children: {e: a, w: b}, local_zone: w, miss: false}}\n"
+    "        q: {allfastest: {children: [a, b], miss: true, wait: 1ms}}\n"
+    "        s: {allsync: {children: [a, {allasync: {children: [a, b]}}]}}\n"
+    "        p: {split: {child_a: a, child_b: {random: {children: [a, b]}}}}\n"
+    "        t: {ttl: {child: a, ttl: 60}}\n"
+    "        r: {ratelim: {child: a, limit: 5, fillrate: 2, tickrate: 50, global: true,\n"
+    "          fail_until_limit: true}}\n"
+    "        n: {null: {}}\n        e: {error: {text: \"not: here\"}}\n"
+    "        c: {commands: {get: a, mg: b, all: {null: {}}}}\n"
+    "    - {name: second, listen: h:3, default: a, reuseport: true}\n",
 };
 
 TEST(Show, WritesWhatReadsBackEqual) {

@@ -1,8 +1,8 @@
-#include "lua/split_get.h"
+#include "route/split_get.h"
 
 #include "protocol/memcache/token_walker.h"
 
-namespace kvferry::lua {
+namespace kvferry::route {
 
 using call::Call;
 using call::Flow;
@@ -108,4 +108,4 @@ void SplitGet::finish() {
   call::answer(call, whole, code);
 }
 
-}  // namespace kvferry::lua
+}  // namespace kvferry::route

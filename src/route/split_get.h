@@ -1,7 +1,7 @@
 // SplitGet: a get with several keys, cut into one request a key, and its answers put together again
 // in key order.
 //
-// Scripts decide for one key at a time. Each part looks like a request of its own; one that fails
+// Routes decide for one key at a time. Each part looks like a request of its own; one that fails
 // puts its error line in its place, and one END closes the whole.
 // Source:    docs/protocols.md, "Multi-key gets".
 // Lifetime:  owns itself until the last part is answered.
@@ -14,7 +14,7 @@
 
 #include "call/call.h"
 
-namespace kvferry::lua {
+namespace kvferry::route {
 
 class SplitGet final : public call::ReplySink {
  public:
@@ -47,4 +47,4 @@ class SplitGet final : public call::ReplySink {
   std::size_t left_ = 0;
 };
 
-}  // namespace kvferry::lua
+}  // namespace kvferry::route

@@ -1,0 +1,57 @@
+// WorkerRoutes: the native routes that one worker has made of a plan's `routes`.
+//
+// A tree is made anew when its entry or one of its pools has changed; the one before lives until
+// its last request is answered. Threads: one worker.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/route_plan.h"
+#include "call/call.h"
+#include "net/loop.h"
+
+namespace kvferry::app {
+
+class WorkerRoutes {
+ public:
+  using FindPool = std::function<call::Target&(std::string_view name)>;
+
+  WorkerRoutes(net::Loop& loop, call::CallPool& calls, std::size_t worker)
+      : loop_(loop), calls_(calls), worker_(worker) {}
+
+  /// `find_pool` knows every pool that the plans name; the pools of before still exist.
+  void apply(const RoutePlans& plans, const FindPool& find_pool);
+  bool contains(const std::string& name) const { return slots_.contains(name); }
+  /// What listeners of the entry `name` send to.
+  call::Target& target(const std::string& name) const;
+
+  /// Lets replaced trees go that are done. No session may have one of them as its target.
+  void sweep();
+  /// No request is under way in any tree.
+  bool is_idle() const;
+  bool has_retired() const { return !retired_.empty(); }
+
+ private:
+  struct Slot {
+    std::shared_ptr<const RoutePlan> plan;
+    std::vector<call::Target*> pools;  // In the order of the spec.
+    std::unique_ptr<route::RouteTree> tree;
+  };
+
+  Slot make(const std::shared_ptr<const RoutePlan>& plan, const FindPool& find_pool,
+            std::vector<call::Target*> pools);
+
+  net::Loop& loop_;
+  call::CallPool& calls_;
+  std::size_t worker_;
+  std::map<std::string, Slot> slots_;
+  std::vector<Slot> retired_;  // Plans too: they have the counters.
+};
+
+}  // namespace kvferry::app

@@ -1,0 +1,178 @@
+#include "route/route_tree.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "protocol/memcache/token_walker.h"
+#include "route/failover_routes.h"
+#include "route/replicating_routes.h"
+#include "route/selecting_routes.h"
+#include "route/split_get.h"
+
+namespace kvferry::route {
+
+/// What one route tells its tree.
+class RouteTree::Host final : public RouteHost {
+ public:
+  Host(RouteTree& tree, base::Counter* counter) : tree_(tree), counter_(counter) {}
+
+  void on_logged_reply(const RouteReply& /*reply*/, const RouteRequest& /*request*/,
+                       int /*client_fd*/) override {}
+  void count() override {
+    if (counter_ != nullptr) {
+      counter_->add(1);
+    }
+  }
+  void on_lingering() override {}
+  void on_lingered() override {}
+  void hold() override { ++tree_.held_; }
+  void let_go() override {
+    KVF_DCHECK(tree_.held_ != 0);
+    --tree_.held_;
+  }
+
+ private:
+  RouteTree& tree_;
+  base::Counter* counter_;
+};
+
+class RouteTree::Builder {
+ public:
+  Builder(const Setup& setup, RouteTree& tree) : setup_(setup), tree_(tree), seed_(setup.seed) {}
+
+  RouteChild build(const RouteSpec& spec) {
+    if (spec.kind == RouteKind::Pool) {
+      return {.target = &setup_.pool(spec.text), .is_route = false};
+    }
+    const SharedBucket bucket =
+        spec.is_bucket_shared ? setup_.buckets[buckets_used_++] : SharedBucket{};
+    std::vector<RouteChild> children;
+    for (const RouteSpec& child : spec.children) {
+      children.push_back(build(child));
+    }
+    if (spec.kind == RouteKind::Direct) {
+      return children.front();
+    }
+    Host& host = tree_.hosts_.emplace_back(
+        tree_, spec.counter.empty() ? nullptr : setup_.counter(spec.counter));
+    const RouteSetup setup{
+        .loop = setup_.loop, .calls = setup_.calls, .host = host, .children = std::move(children)};
+    tree_.routes_.push_back(make(spec, setup, bucket));
+    return {.target = tree_.routes_.back().get(), .is_route = true};
+  }
+
+ private:
+  std::unique_ptr<NativeRoute> make(const RouteSpec& spec, const RouteSetup& setup,
+                                    const SharedBucket& bucket) {
+    switch (spec.kind) {
+      case RouteKind::Failover:
+        return std::make_unique<FailoverRoute>(
+            setup, FailoverOptions{.goes_on_after_miss = spec.goes_on_after_miss,
+                                   .tries_max = spec.tries_max,
+                                   .shuffles = spec.shuffles,
+                                   .fixed_children = spec.fixed_children,
+                                   .wait = spec.wait,
+                                   .seed = next_seed()});
+      case RouteKind::ZoneFailover:
+        return std::make_unique<ZoneFailoverRoute>(setup, spec.goes_on_after_miss);
+      case RouteKind::AllFastest:
+        return std::make_unique<AllFastestRoute>(setup, spec.goes_on_after_miss, spec.wait);
+      case RouteKind::AllSync:
+        return std::make_unique<AllSyncRoute>(setup);
+      case RouteKind::AllAsync:
+        return std::make_unique<AllAsyncRoute>(setup);
+      case RouteKind::Split:
+        return std::make_unique<SplitRoute>(setup);
+      case RouteKind::Random:
+        return std::make_unique<RandomRoute>(setup, next_seed());
+      case RouteKind::Ttl:
+        return std::make_unique<TtlRoute>(setup, spec.text);
+      case RouteKind::RateLimit:
+        return std::make_unique<RateLimitRoute>(setup,
+                                                bucket != nullptr
+                                                    ? RateLimitRoute::Bucket(bucket)
+                                                    : TokenBucket(spec.bucket, setup_.loop.now()),
+                                                spec.fails_until_limit);
+      case RouteKind::Error:
+        return std::make_unique<ErrorRoute>(setup, spec.text);
+      case RouteKind::Commands:
+        return std::make_unique<CommandRoute>(setup, spec.commands);
+      case RouteKind::Prefixes:
+        return std::make_unique<PrefixRoute>(setup, spec.prefixes);
+      case RouteKind::Null:
+      case RouteKind::Pool:
+      case RouteKind::Direct:
+        break;
+    }
+    return std::make_unique<NullRoute>(setup);
+  }
+
+  /// Routes of one tree draw apart from each other (the multiplier is that of PCG).
+  std::uint64_t next_seed() { return seed_ = seed_ * 6364136223846793005U + 1; }
+
+  const Setup& setup_;
+  RouteTree& tree_;
+  std::uint64_t seed_;
+  std::size_t buckets_used_ = 0;
+};
+
+std::vector<SharedBucket> make_shared_buckets(const RouteSpec& spec, base::SteadyTime now) {
+  std::vector<SharedBucket> buckets;
+  for_each_route(spec, [&](const RouteSpec& each) {
+    if (each.is_bucket_shared) {
+      buckets.push_back(std::make_shared<SharedTokenBucket>(each.bucket, now));
+    }
+  });
+  return buckets;
+}
+
+RouteTree::RouteTree(const Setup& setup, const RouteSpec& spec) : calls_(setup.calls) {
+  root_ = Builder(setup, *this).build(spec);
+  if (!root_.is_route) {
+    // A pool alone takes no requests whose answer is not wanted; a route makes them plain.
+    Host& host = hosts_.emplace_back(*this, nullptr);
+    routes_.push_back(std::make_unique<DirectRoute>(
+        RouteSetup{.loop = setup.loop, .calls = setup.calls, .host = host, .children = {root_}}));
+    root_ = {.target = routes_.back().get(), .is_route = true};
+  }
+}
+
+RouteTree::~RouteTree() {
+  KVF_CHECK(is_idle());
+}
+
+void RouteTree::send(call::Call& call, const memcache::Request& request) {
+  if (request.key_count <= 1) [[likely]] {
+    root_.target->send(call, request);
+    return;
+  }
+  if (const RouteChild* leaf = common_leaf(request)) {
+    leaf->target->send(call, request);
+    return;
+  }
+  SplitGet::start(calls_, call, request, *root_.target);
+}
+
+/// The pool that a request would be handed to as it is; null when more is to be done.
+const RouteChild* RouteTree::leaf_of(memcache::Command command, std::string_view key) const {
+  const RouteChild* child = &root_;
+  while (child != nullptr && child->is_route) {
+    child = static_cast<const NativeRoute*>(child->target)->select(command, key);
+  }
+  return child;
+}
+
+/// The same for all keys of a request.
+const RouteChild* RouteTree::common_leaf(const memcache::Request& request) const {
+  memcache::KeyWalker keys(request.keys);
+  const RouteChild* first = leaf_of(request.command, keys.next());
+  for (std::uint32_t i = 1; first != nullptr && i < request.key_count; ++i) {
+    const RouteChild* leaf = leaf_of(request.command, keys.next());
+    if (leaf == nullptr || leaf->target != first->target) {
+      return nullptr;
+    }
+  }
+  return first;
+}
+
+}  // namespace kvferry::route

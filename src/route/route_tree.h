@@ -1,0 +1,73 @@
+// RouteTree: the native routes of one RouteSpec, made; what a listener with routes sends to.
+//
+//   listener -> RouteTree -> PrefixRoute -> FailoverRoute -> pools, the store
+//
+// A get with several keys goes out as it is when one pool is to have all of them; else each key is
+// a request of its own (SplitGet).
+//
+// Lifetime:  pools, counters and buckets outlive it. It may be destroyed when it is idle.
+// Threads:   one worker.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/counter.h"
+#include "call/call.h"
+#include "net/loop.h"
+#include "route/native_route.h"
+#include "route/passing_routes.h"
+#include "route/route_spec.h"
+
+namespace kvferry::route {
+
+using SharedBucket = std::shared_ptr<SharedTokenBucket>;
+
+/// Buckets for the routes of `spec` that share one over all workers, in the order in which
+/// for_each_route() comes to them.
+std::vector<SharedBucket> make_shared_buckets(const RouteSpec& spec, base::SteadyTime now);
+
+class RouteTree final : public call::Target {
+ public:
+  /// Used while the tree is made only.
+  struct Setup {
+    net::Loop& loop;
+    call::CallPool& calls;
+    /// The pool of a name that the spec has.
+    std::function<call::Target&(std::string_view name)> pool;
+    /// Where a name is counted; null: nowhere.
+    std::function<base::Counter*(std::string_view name)> counter;
+    std::span<const SharedBucket> buckets;  // Of make_shared_buckets().
+    std::uint64_t seed = 1;                 // Of what is drawn by lot.
+  };
+
+  RouteTree(const Setup& setup, const RouteSpec& spec);
+  RouteTree(const RouteTree&) = delete;
+  RouteTree& operator=(const RouteTree&) = delete;
+  /// It is idle.
+  ~RouteTree() override;
+
+  void send(call::Call& call, const memcache::Request& request) override;
+  /// No request is under way in it, and no sub-request of an answered one.
+  bool is_idle() const { return held_ == 0; }
+
+ private:
+  class Host;
+  class Builder;
+
+  const RouteChild* leaf_of(memcache::Command command, std::string_view key) const;
+  const RouteChild* common_leaf(const memcache::Request& request) const;
+
+  call::CallPool& calls_;
+  std::deque<Host> hosts_;
+  std::vector<std::unique_ptr<NativeRoute>> routes_;
+  RouteChild root_;
+  std::size_t held_ = 0;
+};
+
+}  // namespace kvferry::route
