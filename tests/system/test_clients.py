@@ -158,6 +158,17 @@ def test_node_clients(port, script):
     use_node(script, port)
 
 
+# PHP, with the extension that talks through libmemcached.
+
+def use_php(port):
+    done = subprocess.run(["php", SCRIPTS / "memcached.php", str(port)], capture_output=True, text=True, timeout=PROGRAM_SECONDS, check=False)
+    assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
+
+
+def test_php_memcached(port):
+    use_php(port)
+
+
 # The same against memcached itself: what fails here is a mistake of the test.
 
 def test_these_tests_pass_on_memcached(plain_port, tmp_path):
@@ -168,3 +179,4 @@ def test_these_tests_pass_on_memcached(plain_port, tmp_path):
     test_memcslap_runs_to_its_end(plain_port)
     use_node("memcached.js", plain_port)
     use_node("memcache_client.js", plain_port)
+    use_php(plain_port)

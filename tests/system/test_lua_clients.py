@@ -8,7 +8,7 @@ from support.kvferry import ScriptedKvferry
 from support.memcached import Memcached
 # The tests themselves; in this module they take the port from the fixture below.
 from test_clients import (test_libmemcached_tools, test_memcslap_runs_to_its_end, test_node_clients,  # noqa: F401
-                          test_pylibmc, test_pymemcache, test_python_memcached)
+                          test_php_memcached, test_pylibmc, test_pymemcache, test_python_memcached)
 
 # What people write first: a plain pool; and what most come to: routes by command, through a router and a sub-function.
 ROUTES = {
