@@ -4,6 +4,27 @@
 #include <utility>
 
 namespace kvferry::app {
+namespace {
+
+using Counters = std::map<std::string, std::shared_ptr<RouteCounter>, std::less<>>;
+
+/// Adds what routes count that `known` does not have yet.
+Counters counters_of(const route::RouteSpec& spec, Counters& known, std::size_t workers) {
+  Counters counters;
+  route::for_each_route(spec, [&](const route::RouteSpec& each) {
+    if (each.counter.empty()) {
+      return;
+    }
+    std::shared_ptr<RouteCounter>& counter = known[each.counter];
+    if (counter == nullptr) {
+      counter = std::make_shared<RouteCounter>(workers);
+    }
+    counters.emplace(each.counter, counter);
+  });
+  return counters;
+}
+
+}  // namespace
 
 std::uint64_t RouteCounter::sum() const {
   std::uint64_t sum = 0;
@@ -15,7 +36,7 @@ std::uint64_t RouteCounter::sum() const {
 
 RoutePlans make_route_plans(const std::vector<config::RouteConfig>& entries,
                             const RoutePlans& before, std::size_t workers, base::SteadyTime now) {
-  std::map<std::string, std::shared_ptr<RouteCounter>, std::less<>> known;
+  Counters known;
   for (const auto& plan : before) {
     known.insert(plan->counters.begin(), plan->counters.end());
   }
@@ -23,23 +44,12 @@ RoutePlans make_route_plans(const std::vector<config::RouteConfig>& entries,
   for (const config::RouteConfig& entry : entries) {
     const auto kept = std::find_if(before.begin(), before.end(),
                                    [&](const auto& plan) { return plan->config == entry; });
-    if (kept != before.end()) {
-      plans.push_back(*kept);
-      continue;
-    }
-    auto plan = std::make_shared<RoutePlan>();
-    plan->config = entry;
-    plan->buckets = route::make_shared_buckets(entry.spec, now);
-    route::for_each_route(entry.spec, [&](const route::RouteSpec& spec) {
-      if (!spec.counter.empty()) {
-        std::shared_ptr<RouteCounter>& counter = known[spec.counter];
-        if (counter == nullptr) {
-          counter = std::make_shared<RouteCounter>(workers);
-        }
-        plan->counters.emplace(spec.counter, counter);
-      }
-    });
-    plans.push_back(std::move(plan));
+    plans.push_back(kept != before.end()
+                        ? *kept
+                        : std::make_shared<RoutePlan>(
+                              RoutePlan{.config = entry,
+                                        .buckets = route::make_shared_buckets(entry.spec, now),
+                                        .counters = counters_of(entry.spec, known, workers)}));
   }
   return plans;
 }

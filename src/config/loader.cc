@@ -241,6 +241,7 @@ class Loading {
       return;  // It is there and could not be read, which has been told.
     }
     std::vector<std::string_view> names;
+    names.reserve(pools.size());
     for (const auto& [name, pool] : pools) {
       names.push_back(name);
     }

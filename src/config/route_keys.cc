@@ -13,7 +13,6 @@ namespace {
 using Entry = RouteEntryDraft;
 using Draft = RouteDraft;
 using route::RouteKind;
-using route::RouteSpec;
 
 constexpr std::int64_t kIntMax = 2147483647;
 constexpr std::int64_t kHourMillis = 3600000;

@@ -191,7 +191,7 @@ std::optional<RouteSpec> read_map(const RouteEntryDraft& entry, RouteDraft& draf
         reader.fail(*each.key, "E-dup", "map", fmt::format("'{}' is there twice", prefix));
         continue;
       }
-      *draft.label = name + "/" + prefix;
+      *draft.label = fmt::format("{}/{}", name, prefix);
       if (auto child = read_route(*each.value, draft, reader)) {
         spec.prefixes.push_back(prefix);
         spec.children.push_back(*std::move(child));

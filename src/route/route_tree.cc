@@ -47,6 +47,7 @@ class RouteTree::Builder {
     const SharedBucket bucket =
         spec.is_bucket_shared ? setup_.buckets[buckets_used_++] : SharedBucket{};
     std::vector<RouteChild> children;
+    children.reserve(spec.children.size());
     for (const RouteSpec& child : spec.children) {
       children.push_back(build(child));
     }
