@@ -144,7 +144,7 @@ RouteTree::~RouteTree() {
 
 void RouteTree::send(call::Call& call, const memcache::Request& request) {
   if (request.key_count <= 1) [[likely]] {
-    root_.target->send(call, request);
+    send_one(call, request);
     return;
   }
   if (const RouteChild* leaf = common_leaf(request)) {
@@ -152,6 +152,27 @@ void RouteTree::send(call::Call& call, const memcache::Request& request) {
     return;
   }
   SplitGet::start(calls_, call, request, *root_.target);
+}
+
+/// Routes of scripts show errors of requests that asked for no reply, as memcached's proxy does it.
+/// Clients of pools do not expect that: they would take the error for the next answer.
+void RouteTree::send_one(call::Call& call, const memcache::Request& request) {
+  if (request.noreply) {
+    ++held_;
+    call.outer_sink = std::exchange(call.sink, static_cast<call::ReplySink*>(this));
+  }
+  root_.target->send(call, request);
+}
+
+call::Flow RouteTree::on_reply(call::Call& call, const call::ReplyPart& part) {
+  --held_;
+  call.quiet = call::Quiet::All;
+  call.sink = call.outer_sink;
+  return call.sink->on_reply(call, part);
+}
+
+void RouteTree::on_blocked(call::Call& call) {
+  call.outer_sink->on_blocked(call);
 }
 
 /// The pool that a request would be handed to as it is; null when more is to be done.

@@ -32,7 +32,7 @@ using SharedBucket = std::shared_ptr<SharedTokenBucket>;
 /// for_each_route() comes to them.
 std::vector<SharedBucket> make_shared_buckets(const RouteSpec& spec, base::SteadyTime now);
 
-class RouteTree final : public call::Target {
+class RouteTree final : public call::Target, private call::ReplySink {
  public:
   /// Used while the tree is made only.
   struct Setup {
@@ -59,6 +59,12 @@ class RouteTree final : public call::Target {
  private:
   class Host;
   class Builder;
+
+  // call::ReplySink, of requests with noreply.
+  call::Flow on_reply(call::Call& call, const call::ReplyPart& part) override;
+  void on_blocked(call::Call& call) override;
+
+  void send_one(call::Call& call, const memcache::Request& request);
 
   const RouteChild* leaf_of(memcache::Command command, std::string_view key) const;
   const RouteChild* common_leaf(const memcache::Request& request) const;

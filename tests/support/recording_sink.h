@@ -18,6 +18,7 @@ struct Outcome {
   call::Call* call = nullptr;  // Null once it was answered.
   std::string bytes;
   memcache::ReplyCode code = memcache::ReplyCode::None;
+  call::Quiet quiet = call::Quiet::No;  // As it was when the answer came.
   int parts = 0;
   int pauses_left = 0;  // Says Pause to so many parts.
   bool is_paused = false;
@@ -77,6 +78,7 @@ class RecordingSink final : public call::ReplySink, public call::BodySource {
     EXPECT_FALSE(outcome.is_done) << "answered twice";
     EXPECT_FALSE(outcome.is_paused && !part.is_last) << "a part came although it was paused";
     EXPECT_EQ(part.is_first, outcome.parts == 0);
+    outcome.quiet = call.quiet;
     EXPECT_TRUE(!part.is_broken || (part.is_last && !part.is_first));
     outcome.bytes += part.bytes;
     outcome.code = part.code;

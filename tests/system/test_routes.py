@@ -89,6 +89,15 @@ def test_failover_when_a_server_dies_under_load(kvferry, memcached, load):
     del proxy
 
 
+def test_noreply_is_silent_when_all_fail(kvferry, wire):
+    dead = free_port()
+    client = wire(kvferry(config("default: {allsync: {children: [a, a]}}", a=[dead])).port())
+    client.ask(b"set k 0 0 1 noreply\r\nx\r\ndelete k noreply\r\nmn\r\n", b"MN\r\n")
+    client.send(b"md k q\r\n")
+    assert client.receive_line().startswith(b"SERVER_ERROR ")
+    client.expect_in_step()
+
+
 def test_a_frozen_server_is_left_after_its_wait(kvferry, memcached, wire):
     first, spare = memcached(), memcached()
     proxy = kvferry(config("default: {failover: {children: [a, b], wait: 100ms}}", a=[first.port], b=[spare.port]))

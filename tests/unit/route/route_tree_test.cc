@@ -84,6 +84,17 @@ TEST_F(RouteTreeTest, AWideGetBehindAWaitingRouteIsCut) {
   EXPECT_EQ(outcome.bytes, "VALUE k 0 1\r\nx\r\nEND\r\n");
 }
 
+TEST_F(RouteTreeTest, NothingIsShownOfARequestWithNoreply) {
+  const auto tree = make(route(RouteKind::Failover, {pool("a"), pool("b")}));
+  test::Outcome& outcome = send(*tree, "set k 0 0 1 noreply\r\nx\r\n");
+  EXPECT_FALSE(tree->is_idle());
+  a_.fail();
+  b_.fail();
+  EXPECT_TRUE(outcome.is_failure());
+  EXPECT_EQ(outcome.quiet, call::Quiet::All);
+  EXPECT_TRUE(tree->is_idle());
+}
+
 TEST_F(RouteTreeTest, CountsUnderTheNameOfTheRoute) {
   RouteSpec spec = route(RouteKind::Failover, {pool("a"), pool("b")});
   spec.counter = "front/default";
