@@ -21,6 +21,14 @@ def shorten(data: bytes, limit: int = 300) -> str:
     return text if len(text) <= limit else "%s ... %s (%d bytes)" % (text[:limit // 2], text[-limit // 2:], len(data))
 
 
+def difference(wanted: bytes, got: bytes) -> str:
+    """Both, and where they begin to differ."""
+    place = next((index for index, pair in enumerate(zip(wanted, got)) if pair[0] != pair[1]), min(len(wanted), len(got)))
+    around = slice(max(0, place - 40), place + 40)
+    return "wanted %s, got %s; from byte %d on: wanted %r, got %r" % (
+        shorten(wanted), shorten(got), place, wanted[around], got[around])
+
+
 class Wire:
     """One connection to 127.0.0.1:port."""
 
@@ -111,7 +119,7 @@ class Wire:
         while len(self.unread) < len(reply) and reply.startswith(self.unread) and self._receive(end):
             pass
         got = self.unread[:len(reply)]
-        assert got == reply, "wanted %s, got %s" % (shorten(reply), shorten(self.unread))
+        assert got == reply, difference(reply, self.unread)
         self.unread = self.unread[len(reply):]
 
     def _expect_pattern(self, template: bytes):
