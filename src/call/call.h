@@ -48,8 +48,9 @@ enum class ReplyOrigin : std::uint8_t {
 
 /// A run of bytes of one reply.
 struct ReplyPart {
-  std::string_view bytes;    // Valid during the call only.
-  memcache::ReplyCode code;  // Of the whole reply; the same in all its parts.
+  std::string_view bytes;  // Valid during the call only.
+  /// Of the whole reply; the same in all its parts. With Call::reply_count: of the replies in it.
+  memcache::ReplyCode code;
   bool is_first;
   bool is_last;
   /// Only with is_last and not is_first: the reply was cut off and cannot be completed. Whoever has
@@ -140,16 +141,23 @@ struct Call {
   memcache::Command command{};
   memcache::ReplyKind reply_kind{};
   Quiet quiet = Quiet::No;
+  /// The reply may hold any number of items. Backends of scripts take no more than one otherwise.
+  bool is_wide = false;
   std::int32_t client_fd = 0;               // The client's descriptor, as a number for logs.
   SharedRequest* shared_request = nullptr;  // Of a sub-request of a route.
   ReplySink* outer_sink = nullptr;          // Whose place `sink` took to hear the reply first.
+  /// Its bytes are so many requests, one behind the other, and so many replies answer it: they are
+  /// passed on as parts of one. Backends of scripts only.
+  std::uint32_t reply_count = 1;
+  /// Bytes that whoever took the place of `sink` counts as held, until it answers.
+  std::uint32_t held_bytes = 0;
 
   // Set by whoever answers.
   ReplySource* source = nullptr;   // Of a reply in parts.
   BodySink* body_sink = nullptr;   // Set within send() by a target that takes the body.
-  bool body_waits = false;         // Set with it: pass nothing before resume_body().
   Call* next_at_target = nullptr;  // FIFO of a backend link.
   std::uint32_t sent_at_ms = 0;    // Loop time when queued at the backend, for its deadline.
+  bool body_waits = false;         // Set with body_sink: pass nothing before resume_body().
   /// Who answers, for logs; set by targets that have a name there. Lives as long as the worker.
   const Answerer* answerer = nullptr;
 

@@ -68,7 +68,7 @@ void McpBackend::forward(Call& call, std::string_view bytes) {
   if (batch_link_->is_bad()) {
     answer_mcp_failure(call);
   } else if (is_batch_refused_) {
-    context_.stats->failed_depth.add(1);
+    context_.stats->failed_depth.add(call.reply_count);
     answer_mcp_failure(call);
   } else {
     batch_link_->forward(call, bytes);

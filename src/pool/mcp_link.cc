@@ -9,10 +9,8 @@
 namespace kvferry::pool {
 
 using call::Call;
-using call::Flow;
 using call::ReplyOrigin;
 using call::ReplyPart;
-using memcache::AnyReplyError;
 using memcache::ReplyCode;
 
 namespace {
@@ -20,21 +18,6 @@ namespace {
 constexpr std::string_view kVersionRequest = "version\r\n";
 /// Unsent bytes from which on_drained() tells that the backend takes them.
 constexpr std::size_t kDrainNoticeBytes = std::size_t{256} * 1024;
-
-McpFailure failure_of(AnyReplyError error) {
-  switch (error) {
-    case AnyReplyError::Unhandled:
-      return McpFailure::UnhandledReply;
-    case AnyReplyError::MissingEnd:
-      return McpFailure::MissingEnd;
-    case AnyReplyError::TooLarge:
-      return McpFailure::OutOfMemory;
-    case AnyReplyError::None:
-    case AnyReplyError::NoReply:
-      break;
-  }
-  return McpFailure::Parsing;
-}
 
 McpFailure failure_of_errno(int error) {
   if (error == 0) {
@@ -83,7 +66,7 @@ void McpLink::forward(Call& call, std::string_view bytes) {
     queued_.append(loop_.blocks(), bytes);
   }
   calls_.push_back(call);
-  ++inflight_;
+  inflight_ += call.reply_count;
 }
 
 // ---- connecting
@@ -170,148 +153,6 @@ void McpLink::on_ready() {
   }
 }
 
-// ---- replies
-
-void McpLink::on_data(std::string_view bytes) {
-  if (phase_ == Phase::Validating) {
-    carry_.append(loop_.blocks(), bytes);
-    validate();
-    return;
-  }
-  quiet_since_ = loop_.now();
-  if (calls_.empty()) {
-    fail(McpFailure::ClosedSock, bytes);
-    return;
-  }
-  answerable_ = inflight_;
-  is_delivering_ = true;
-  carry_.feed(loop_.blocks(), bytes, [this](std::string_view view) { return deliver(view); });
-  after_delivery();
-}
-
-void McpLink::after_delivery() {
-  is_delivering_ = false;
-  if (phase_ != Phase::Ready) {
-    carry_.clear();
-  }
-  if (is_retired_ && calls_.empty()) {
-    close_stream();
-    host_.on_link_retired();
-  }
-}
-
-std::size_t McpLink::deliver(std::string_view bytes) {
-  std::size_t taken = 0;
-  while (taken < bytes.size() && !is_paused_) {
-    const std::string_view here = bytes.substr(taken);
-    if (answerable_ == 0) {
-      fail(McpFailure::TrailingData, here);
-      return bytes.size();
-    }
-    if (!is_in_reply_) {
-      parser_.start();
-      is_in_reply_ = true;
-    }
-    const auto parsed = parser_.next(here);
-    if (parsed.is_need_more()) {
-      break;
-    }
-    if (parsed.is_failed()) {
-      fail(failure_of(parsed.error()), here.substr(parser_.failed_at()));
-      return bytes.size();
-    }
-    const memcache::ReplyChunk& chunk = parsed.value();
-    if (chunk.is_first && !host_.has_reply_room()) {
-      fail(McpFailure::OutOfMemory, here);
-      return bytes.size();
-    }
-    taken += chunk.size_bytes;
-    if (!hand_over(*calls_.front(), chunk, here.substr(0, chunk.size_bytes), bytes.substr(taken))) {
-      return bytes.size();  // Failed meanwhile: the rest belongs to nobody.
-    }
-  }
-  return taken;
-}
-
-std::optional<McpFailure> McpLink::failure_behind(ReplyCode code, std::string_view rest) const {
-  if (code == ReplyCode::Error || code == ReplyCode::ClientError) {
-    return McpFailure::InvalidProtocol;
-  }
-  if (answerable_ == 0 && !rest.empty()) {
-    return McpFailure::TrailingData;
-  }
-  return std::nullopt;
-}
-
-/// Passes a part on. False when the connection has failed.
-bool McpLink::hand_over(Call& call, const memcache::ReplyChunk& chunk, std::string_view bytes,
-                        std::string_view rest) {
-  const bool is_first = !std::exchange(is_passed_on_, true);
-  const ReplyPart part{
-      .bytes = bytes, .code = chunk.code, .is_first = is_first, .is_last = chunk.is_last};
-  if (!chunk.is_last) {
-    if (is_discarding_) {
-      return true;
-    }
-    const Flow flow = call.sink->on_reply(call, part);
-    if (flow == Flow::Pause && phase_ == Phase::Ready) {
-      is_paused_ = true;
-      stream_->pause_reading();
-      arm(kStallNotice);
-    }
-    return phase_ == Phase::Ready;
-  }
-  finish_reply();
-  const auto failure = failure_behind(chunk.code, rest);
-  if (!failure) {
-    call.sink->on_reply(call, part);
-    return phase_ == Phase::Ready;
-  }
-  // The reply is good, the connection is not. It is given up first, so that a call that the reply
-  // brings about goes to the next one.
-  Broken broken = give_up(*failure, rest);
-  call.sink->on_reply(call, part);
-  report(std::move(broken));
-  return false;
-}
-
-/// The front call has its last part.
-void McpLink::finish_reply() {
-  calls_.pop_front();
-  --inflight_;
-  --answerable_;
-  is_in_reply_ = is_passed_on_ = is_discarding_ = false;
-}
-
-void McpLink::resume(Call& call) {
-  KVF_DCHECK(&call == calls_.front());
-  static_cast<void>(call);
-  // Later in this turn: the sink is in the middle of its own work.
-  if (is_paused_) {
-    loop_.defer(resume_task_);
-  }
-}
-
-void McpLink::discard(Call& call) {
-  is_discarding_ = true;
-  resume(call);
-}
-
-void McpLink::continue_delivery() {
-  if (!is_paused_) {
-    return;
-  }
-  is_paused_ = false;
-  quiet_since_ = loop_.now();
-  arm(host_.options().read_timeout);
-  is_delivering_ = true;
-  carry_.feed(loop_.blocks(), {}, [this](std::string_view view) { return deliver(view); });
-  if (phase_ == Phase::Ready && !is_paused_) {
-    stream_->resume_reading();
-  }
-  after_delivery();
-}
-
 // ---- failures
 
 void McpLink::on_end() {
@@ -333,6 +174,7 @@ void McpLink::close_stream() {
   resume_task_.cancel();
   queued_.clear();
   is_in_reply_ = is_passed_on_ = is_paused_ = is_discarding_ = false;
+  begun_ = 0;
   phase_ = Phase::Resting;
   if (!is_delivering_) {
     carry_.clear();
@@ -345,6 +187,7 @@ McpLink::Broken McpLink::give_up(McpFailure failure, std::string_view unread) {
   broken.unread = unread.substr(0, kMcpUnreadBytesMax);
   broken.is_silent = is_bad();
   broken.is_cut = is_passed_on_ && is_in_reply_;
+  broken.is_begun = broken.is_cut || begun_ != 0;
   close_stream();
   broken.calls = std::exchange(calls_, CallFifo{});
   broken.depth = std::exchange(inflight_, 0);
@@ -370,14 +213,15 @@ void McpLink::report(Broken broken) {
     host_.on_link_retried();
   }
   bool is_broken = broken.is_cut;
+  bool is_begun = broken.is_begun;
   while (Call* call = broken.calls.pop_front()) {
     call->sink->on_reply(*call, ReplyPart{.bytes = is_broken ? std::string_view{} : kMcpFailureLine,
                                           .code = ReplyCode::ServerError,
-                                          .is_first = !is_broken,
+                                          .is_first = !is_begun,
                                           .is_last = true,
                                           .is_broken = is_broken,
                                           .origin = ReplyOrigin::Failure});
-    is_broken = false;
+    is_broken = is_begun = false;
   }
   if (is_retired_ && calls_.empty()) {
     host_.on_link_retired();

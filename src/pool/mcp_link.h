@@ -16,6 +16,9 @@
 // what follows from it, when to connect, what an answer may be. What both have, the FIFO and the
 // carry buffer, lies below them.
 //
+// A call may be several requests in a row (Call::reply_count), and its reply as many replies: each
+// counts as a call of its own where depths are told.
+//
 // Replies are matched to calls by order alone, so every doubt about the order closes the connection
 // and fails its calls: a late reply never reaches another request. Bytes that were read before a
 // call was queued do not answer it.
@@ -98,7 +101,7 @@ class McpLink final : public net::StreamHandler, public call::ReplySource {
 
   Phase phase() const { return phase_; }
   const McpHealth& health() const { return health_; }
-  /// Calls that are queued or wait for their answer.
+  /// Replies that are due to calls, queued ones included.
   std::uint32_t inflight() const { return inflight_; }
 
   // net::StreamHandler
@@ -122,7 +125,8 @@ class McpLink final : public net::StreamHandler, public call::ReplySource {
     std::uint32_t depth = 0;
     std::string unread;
     bool is_silent = false;  // It was bad before, or has no future.
-    bool is_cut = false;     // The first call has had a part of its reply.
+    bool is_begun = false;   // The first call has had some of its replies ...
+    bool is_cut = false;     // ... or a part of one.
   };
 
   void start();
@@ -130,9 +134,12 @@ class McpLink final : public net::StreamHandler, public call::ReplySource {
   void validate();
   void on_ready();
   std::size_t deliver(std::string_view bytes);
-  bool hand_over(call::Call& call, const memcache::ReplyChunk& chunk, std::string_view bytes,
-                 std::string_view rest);
-  void finish_reply();
+  std::uint32_t gather_row(const call::Call& call, std::string_view bytes,
+                           memcache::ReplyChunk& chunk);
+  bool hand_over(call::Call& call, const memcache::ReplyChunk& chunk, std::uint32_t replies,
+                 std::string_view bytes, std::string_view rest);
+  bool pass_on(call::Call& call, const call::ReplyPart& part);
+  void finish_replies(const call::Call& call, std::uint32_t replies);
   void continue_delivery();
   void after_delivery();
   /// What is wrong with the connection although this last part of a reply is good.
@@ -159,10 +166,11 @@ class McpLink final : public net::StreamHandler, public call::ReplySource {
   McpHealth health_;
   base::SteadyTime quiet_since_{};  // Since when nothing has come although answers are due.
   std::uint32_t inflight_ = 0;
-  std::uint32_t answerable_ = 0;  // So many calls were outstanding at the last read.
+  std::uint32_t answerable_ = 0;  // So many replies were due at the last read.
+  std::uint32_t begun_ = 0;       // Replies that the front call has had.
   Phase phase_ = Phase::Starting;
   bool is_retired_ = false;
-  bool is_in_reply_ = false;    // Parts of the front call's reply have been taken.
+  bool is_in_reply_ = false;    // Parts of a reply to the front call have been taken.
   bool is_passed_on_ = false;   // ... and at least one was handed to its sink.
   bool is_paused_ = false;      // The front call's sink said Pause.
   bool is_discarding_ = false;  // The front call's sink wants no more.

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ struct McpPoolOptions {
   std::shared_ptr<const Placement> placed;
   /// Of the key under which backends are shared: other prefix, other connections.
   std::string prefix;
+  /// Whether gets of several keys ask a backend once for all of its keys; unset: as the route is.
+  std::optional<bool> has_wide_gets;
   bool is_process_wide = false;  // One set of connections for the whole process ("iothread").
 };
 

@@ -43,16 +43,21 @@ McpPool::McpPool(std::shared_ptr<const McpPoolOptions> options, McpBackends& bac
 
 McpPool::~McpPool() = default;
 
-void McpPool::send(call::Call& call, const memcache::Request& request) {
+McpServer* McpPool::select(std::string_view key) {
   const std::uint32_t index =
-      placement_ == nullptr ? kNoServer : placement_->select(request.key, random_state_);
-  if (index == kNoServer || !request.has_complete_value) {
+      placement_ == nullptr ? kNoServer : placement_->select(key, random_state_);
+  return index == kNoServer ? nullptr : backends_[index].get();
+}
+
+void McpPool::send(call::Call& call, const memcache::Request& request) {
+  McpServer* const server = select(request.key);
+  if (server == nullptr || !request.has_complete_value) {
     answer_mcp_failure(call);
     return;
   }
   // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the value lies behind the line
   const std::string_view bytes(request.line.data(), request.size_bytes);
-  backends_[index]->forward(call, bytes);
+  server->forward(call, bytes);
 }
 
 }  // namespace kvferry::pool

@@ -1,7 +1,7 @@
 // McpPool: the backends of a script behind one hash, as a target for calls.
 //
 // Requests go to the backend of their key as they are, whatever they ask; a bad backend is not
-// skipped. Several keys in one request are not split: the front does that.
+// skipped. Several keys in one request are not split: others do that (McpGets, lua::SplitGet).
 //
 // Source:    docs/lua.md, "Pools".
 // Threads:   one worker; place_mcp_pool() anywhere.
@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -32,6 +33,9 @@ class McpPool final : public call::Target {
   /// A request whose value has not come whole is answered with the failure line: routes that a
   /// script decides collect requests first.
   void send(call::Call& call, const memcache::Request& request) override;
+
+  /// The server of `key`; null when there is none.
+  McpServer* select(std::string_view key);
 
   const McpPoolOptions& options() const { return *options_; }
   const Placement* placement() const { return placement_.get(); }

@@ -24,10 +24,17 @@ void take_replies(McpWaiting& waiting, const std::vector<McpRemoteReply>& replie
     }
     Call& call = *found->second;
     waiting.calls.erase(found);
-    call.sink->on_reply(call, ReplyPart{.bytes = reply.bytes,
+    // What takes a call of several requests, or a wide reply, uses what has come of it.
+    if (reply.is_cut) {
+      call.sink->on_reply(
+          call,
+          ReplyPart{.bytes = reply.bytes, .code = reply.code, .is_first = true, .is_last = false});
+    }
+    call.sink->on_reply(call, ReplyPart{.bytes = reply.is_cut ? std::string_view{} : reply.bytes,
                                         .code = reply.code,
-                                        .is_first = true,
+                                        .is_first = !reply.is_cut,
                                         .is_last = true,
+                                        .is_broken = reply.is_cut,
                                         .origin = reply.origin});
   }
   if (waiting.remote != nullptr) {
@@ -59,7 +66,10 @@ void McpRemote::forward(Call& call, std::string_view bytes) {
   call.answerer = &setup_.answerer;
   const std::uint64_t id = ++last_id_;
   waiting_->calls.emplace(id, &call);
-  outbox_.push_back(McpRemoteRequest{.id = id, .bytes = std::string(bytes)});
+  outbox_.push_back(McpRemoteRequest{.id = id,
+                                     .bytes = std::string(bytes),
+                                     .reply_count = call.reply_count,
+                                     .is_wide = call.is_wide});
   setup_.loop.defer(flush_task_);
 }
 
@@ -112,6 +122,8 @@ void McpFarEnd::send(const std::vector<McpRemoteRequest>& requests) {
     call.sink = this;
     call.started = setup_.loop.now();
     call.owner_index = slot;
+    call.reply_count = request.reply_count;
+    call.is_wide = request.is_wide;
     if (setup_.backend != nullptr) {
       setup_.backend->forward(call, request.bytes);
     } else {
@@ -123,13 +135,16 @@ void McpFarEnd::send(const std::vector<McpRemoteRequest>& requests) {
 Flow McpFarEnd::on_reply(Call& call, const ReplyPart& part) {
   McpRemoteReply& reply = slots_[call.owner_index];
   reply.bytes += part.bytes;
+  reply.code = part.code;
   if (!part.is_last) {
     return Flow::Continue;
   }
-  reply.code = part.code;
   reply.origin = part.origin;
   if (part.is_broken) {
-    reply.bytes = kMcpFailureLine;
+    reply.is_cut = call.is_wide || call.reply_count > 1;
+    if (!reply.is_cut) {
+      reply.bytes = kMcpFailureLine;
+    }
     reply.origin = ReplyOrigin::Failure;
   }
   outbox_.push_back(std::exchange(reply, {}));

@@ -33,6 +33,8 @@ class McpRemote;
 struct McpRemoteRequest {
   std::uint64_t id = 0;
   std::string bytes;
+  std::uint32_t reply_count = 1;  // As in the call ...
+  bool is_wide = false;           // ... too.
 };
 /// ... and its reply on the way back.
 struct McpRemoteReply {
@@ -40,6 +42,7 @@ struct McpRemoteReply {
   std::string bytes;
   memcache::ReplyCode code{};
   call::ReplyOrigin origin{};
+  bool is_cut = false;  // `bytes` is not all of it.
 };
 
 /// The calls of a McpRemote whose replies have not come. It may outlive it, for replies that nobody

@@ -32,6 +32,10 @@ class McpServer {
                            const net::Address& address) = 0;
 
   virtual const McpBackendOptions& options() const = 0;
+
+ private:
+  friend class McpGets;
+  std::uint32_t get_part_ = 0;  // The part of the get that is being placed, plus one; 0: none.
 };
 
 /// Answers `call` as a failed backend does.

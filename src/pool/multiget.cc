@@ -1,14 +1,10 @@
 #include "pool/multiget.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 #include <utility>
 
 #include "base/check.h"
-#include "pool/backend.h"
-#include "protocol/memcache/token_walker.h"
+#include "pool/multigets.h"
 
 namespace kvferry::pool {
 
@@ -21,17 +17,21 @@ using memcache::ScanEvent;
 namespace {
 
 constexpr std::string_view kEndLine = "END\r\n";
-constexpr std::string_view kCutLine = "SERVER_ERROR kvferry: connection to backend lost\r\n";
-constexpr std::string_view kForeignKeyLine =
-    "SERVER_ERROR kvferry: backend sent a key that was not asked for\r\n";
+
+/// Whether it may hold items; other replies are one line.
+bool is_of_items(ReplyCode code) {
+  return code == ReplyCode::Value || code == ReplyCode::End;
+}
 
 }  // namespace
 
-MultiGet::MultiGet(MultiGets& home, Call& parent, OnPartial on_partial)
+MultiGet::MultiGet(MultiGets& home, Call& parent, const MergeRules& rules)
     : home_(home),
       parent_(parent),
+      words_(rules.words),
       resume_task_(net::Task::Callback::to<&MultiGet::on_resumed>(this)),
-      on_partial_(on_partial) {}
+      on_partial_(rules.on_partial),
+      form_(rules.form) {}
 
 base::BlockPool& MultiGet::blocks() {
   return home_.loop_.blocks();
@@ -40,9 +40,20 @@ base::BlockPool& MultiGet::blocks() {
 Flow MultiGet::on_reply(Call& call, const ReplyPart& reply) {
   Part& part = parts_[call.owner_index];
   // The last part to come, when it comes whole, is passed on from where it lies.
-  part.is_direct = parts_left_ == 1 && reply.is_first && reply.is_last && !is_starting_;
+  part.is_direct = parts_left_ == 1 && reply.is_first && reply.is_last && !is_starting_ &&
+                   is_of_items(reply.code);
+  if (part.is_direct && part_count_ == 1 && !is_row() && !is_discarding_) {
+    // It answers for all keys: nothing is to be merged.
+    finish_part(part);
+    finish(reply.bytes, reply.code, false);
+    return Flow::Continue;
+  }
+  const std::size_t kept_before = kept_bytes_;
   if (!is_discarding_) {
     take(part, reply);
+  }
+  if (kept_bytes_ != kept_before) {
+    home_.on_kept(kept_bytes_ - kept_before);
   }
   if (reply.is_last) {
     finish_part(part);
@@ -55,11 +66,7 @@ Flow MultiGet::on_reply(Call& call, const ReplyPart& reply) {
   if ((parts_left_ == 0 || is_early_) && pass_on()) {
     return Flow::Continue;
   }
-  if (!part.direct.empty()) {
-    // The parent has paused in the middle: keep the rest.
-    part.items.append(blocks(), std::exchange(part.direct, {}));
-    part.is_direct = false;
-  }
+  keep_direct(part);
   if (!reply.is_last && part.items.size() > window_bytes_) {
     call.is_paused = true;
     return Flow::Pause;
@@ -79,59 +86,113 @@ void MultiGet::on_blocked(Call& call) {
 
 void MultiGet::take(Part& part, const ReplyPart& reply) {
   if (reply.is_broken) {
-    part.is_cut = part.is_in_item;
-    fail(part, kCutLine);
+    part.cut_key = part.item_key;
+    fail(part, words_.cut_line);
     return;
   }
   if (part.is_failed) {
     return;
   }
+  if (part.is_direct) {
+    part.direct = reply.bytes;
+  }
   part.scanner.feed(reply.bytes);
-  for (;;) {
+  for (bool goes_on = true; goes_on;) {
     const ScanEvent event = part.scanner.next();
     switch (event.kind) {
       case ScanEvent::Kind::NeedChunk:
+        return;
       case ScanEvent::Kind::End:
-        return;
+        goes_on = take_end(part);
+        break;
       case ScanEvent::Kind::Error:
-        fail(part, event.bytes);
-        return;
+        goes_on = take_line(part, event);
+        break;
       case ScanEvent::Kind::ItemRest:
-        part.is_in_item = !event.is_item_complete;
-        part.items.append(blocks(), event.bytes);
+        if (event.is_item_complete && !is_row()) {
+          part.item_key = kNone;
+        }
+        keep(part, event.bytes);
         break;
       case ScanEvent::Kind::Item:
-        if (!take_item(part, event)) {
-          return;
-        }
+        goes_on = take_item(part, event);
         break;
     }
   }
 }
 
 bool MultiGet::take_item(Part& part, const ScanEvent& event) {
+  if (is_row()) {
+    if (part.next_key == kNone || keys_[part.next_key].state != KeyState::Waiting) {
+      fail(part, words_.cut_line);
+      return false;
+    }
+    put_item(part, part.next_key, event);
+    part.item_key = part.next_key;
+    return true;
+  }
   while (part.next_key != kNone && text_of(keys_[part.next_key]) != event.key) {
     keys_[part.next_key].state = KeyState::Miss;
     part.next_key = keys_[part.next_key].next_of_part;
   }
   if (part.next_key == kNone) {
-    fail(part, kForeignKeyLine);
+    fail(part, words_.foreign_key_line);
+    return false;
+  }
+  const std::uint32_t index = std::exchange(part.next_key, keys_[part.next_key].next_of_part);
+  put_item(part, index, event);
+  part.item_key = event.is_item_complete ? kNone : index;
+  return true;
+}
+
+void MultiGet::put_item(Part& part, std::uint32_t index, const ScanEvent& event) {
+  Key& key = keys_[index];
+  key.state = KeyState::Item;
+  key.item_left = static_cast<std::uint32_t>(event.total_bytes);
+  if (part.is_direct) {
+    key.begin = static_cast<std::uint32_t>(event.bytes.data() - part.direct.data());
+  } else {
+    keep(part, event.bytes);
+  }
+}
+
+bool MultiGet::take_end(Part& part) {
+  if (!is_row() || part.next_key == kNone) {
     return false;
   }
   Key& key = keys_[part.next_key];
-  key.state = KeyState::Item;
-  key.item_left = static_cast<std::uint32_t>(event.total_bytes);
-  part.next_key = key.next_of_part;
-  part.is_in_item = !event.is_item_complete;
-  if (part.is_direct) {
-    // Items lie one behind the other in the reply.
-    part.direct = part.direct.empty() ? event.bytes
-                                      : std::string_view(part.direct.data(),
-                                                         part.direct.size() + event.bytes.size());
-  } else {
-    part.items.append(blocks(), event.bytes);
+  if (key.state == KeyState::Waiting) {
+    key.state = KeyState::Miss;
   }
+  part.next_key = key.next_of_part;
+  part.item_key = kNone;
   return true;
+}
+
+/// A line that is neither an item nor the END. Error lines go to the client, and so does what
+/// answers another command; a word that nobody knows does not, nor a value of another kind.
+bool MultiGet::take_line(Part& part, const ScanEvent& line) {
+  const ReplyCode code = memcache::find_reply_code(line.bytes);
+  const bool is_answer = code != ReplyCode::Other && code != ReplyCode::None;
+  if (!is_row() || part.next_key == kNone || code == ReplyCode::MetaVa) {
+    fail(part, is_answer && code != ReplyCode::MetaVa ? line.bytes : words_.cut_line);
+    return false;
+  }
+  Key& key = keys_[part.next_key];
+  if (is_answer) {
+    ScanEvent item = line;
+    item.total_bytes = line.bytes.size();
+    put_item(part, part.next_key, item);
+  } else {
+    key.state = KeyState::Failed;
+  }
+  part.next_key = key.next_of_part;
+  return true;
+}
+
+void MultiGet::keep(Part& part, std::string_view bytes) {
+  part.items.append(blocks(), bytes);
+  kept_bytes_ += bytes.size();
 }
 
 void MultiGet::fail(Part& part, std::string_view line) {
@@ -143,6 +204,25 @@ void MultiGet::fail(Part& part, std::string_view line) {
 void MultiGet::finish_part(Part& part) {
   home_.calls_.release(*std::exchange(part.call, nullptr));
   --parts_left_;
+  if (is_row() && part.next_key != kNone) {
+    fail(part, words_.cut_line);  // The replies that are missing will not come.
+  }
+}
+
+void MultiGet::keep_direct(Part& part) {
+  if (part.direct.empty()) {
+    return;
+  }
+  const std::size_t kept_before = kept_bytes_;
+  for (std::uint32_t i = next_key_; i < key_count_; ++i) {
+    const Key& key = keys_[i];
+    if (&parts_[key.part] == &part && key.state == KeyState::Item) {
+      keep(part, part.direct.substr(key.begin, key.item_left));
+    }
+  }
+  home_.on_kept(kept_bytes_ - kept_before);
+  part.direct = {};
+  part.is_direct = false;
 }
 
 const MultiGet::Part* MultiGet::first_failed() const {
@@ -172,7 +252,8 @@ bool MultiGet::pass_on() {
     }
     Key& key = keys_[next_key_];
     Part& part = parts_[key.part];
-    if (part.is_cut && part.items.size() < key.item_left) {
+    if (next_key_ == part.cut_key &&
+        (key.state != KeyState::Passing || part.items.size() < key.item_left)) {
       if (key.state == KeyState::Passing) {
         const bool is_over = parts_left_ == 0;
         give_up();  // This object is gone when it is over.
@@ -200,6 +281,9 @@ bool MultiGet::pass_on_key(Key& key) {
   switch (key.state) {
     case KeyState::Miss:
       return true;
+    case KeyState::Failed:
+      pass(words_.cut_line);
+      return true;
     case KeyState::Item:
     case KeyState::Passing:
       return pass_on_item(key, part);
@@ -220,10 +304,7 @@ bool MultiGet::pass_on_item(Key& key, Part& part) {
     if (is_parent_paused_) {
       return false;
     }
-    const std::string_view item = part.direct.substr(0, key.item_left);
-    part.direct.remove_prefix(item.size());
-    key.item_left = 0;
-    pass(item);
+    pass(part.direct.substr(key.begin, std::exchange(key.item_left, 0)));
     return true;
   }
   while (key.item_left > 0 && !part.items.empty() && !is_parent_paused_) {
@@ -232,6 +313,10 @@ bool MultiGet::pass_on_item(Key& key, Part& part) {
     key.item_left -= static_cast<std::uint32_t>(run.size());
     pass(run);
     part.items.consume(run.size());
+    if (is_early_) {  // Otherwise all go at once, at the end.
+      kept_bytes_ -= run.size();
+      home_.on_dropped(run.size());
+    }
   }
   unpause(part);
   return key.item_left == 0;
@@ -260,6 +345,8 @@ void MultiGet::give_up() {
 void MultiGet::finish(std::string_view bytes, ReplyCode code, bool is_broken) {
   const bool is_first = !std::exchange(has_passed_, true);
   Call& parent = parent_;
+  home_.on_dropped(kept_bytes_);
+  home_.on_over(key_count_);
   parent.sink->on_reply(parent, ReplyPart{.bytes = bytes,
                                           .code = is_first ? code : ReplyCode::Value,
                                           .is_first = is_first,
@@ -303,188 +390,6 @@ void MultiGet::discard(Call& /*call*/) {
     }
   }
   home_.loop_.defer(resume_task_);
-}
-
-MultiGets::MultiGets(net::Loop& loop, call::CallPool& calls, base::MemoryBudget& budget)
-    : loop_(loop), calls_(calls), budget_(budget) {}
-
-bool MultiGets::start(Call& parent, const memcache::Request& request, const Placement& placement,
-                      const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial,
-                      std::uint64_t& random_state) {
-  if (request.key_count <= kPlacesKeptMax) [[likely]] {
-    return split(parent, request, placement, backends, on_partial, random_state);
-  }
-  // A line of millions of keys takes a hundred megabytes here; they may not stay.
-  const std::size_t bytes = request.key_count * sizeof(Place);
-  budget_.charge(bytes);
-  places_.reserve(request.key_count);
-  const bool is_split = split(parent, request, placement, backends, on_partial, random_state);
-  places_ = std::vector<Place>();
-  budget_.release(bytes);
-  return is_split;
-}
-
-bool MultiGets::split(Call& parent, const memcache::Request& request, const Placement& placement,
-                      const std::vector<std::unique_ptr<Backend>>& backends, OnPartial on_partial,
-                      std::uint64_t& random_state) {
-  if (!place_keys(request, placement, random_state)) {
-    return false;
-  }
-  number_parts(backends.size());
-  if (backend_of_part_.size() == 1) {
-    part_of_backend_[backend_of_part_.front()] = MultiGet::kNone;
-    backends[backend_of_part_.front()]->forward(parent, request.line);
-    return true;
-  }
-  MultiGet& multiget = make(parent, request.keys.size(), on_partial);
-  fill(multiget, parent);
-  const std::string_view line = request.line;
-  std::string_view prefix =
-      line.substr(0, static_cast<std::size_t>(request.keys.data() - line.data()));
-  while (prefix.ends_with(' ')) {
-    prefix.remove_suffix(1);
-  }
-  for (std::uint16_t part = 0; part < multiget.part_count_; ++part) {
-    send_part(multiget, part, *backends[backend_of_part_[part]], prefix);
-  }
-  multiget.is_starting_ = false;
-  if (multiget.parts_left_ == 0) {
-    multiget.pass_on();
-  }
-  return true;
-}
-
-bool MultiGets::place_keys(const memcache::Request& request, const Placement& placement,
-                           std::uint64_t& random_state) {
-  places_.clear();
-  memcache::KeyWalker walker(request.keys);
-  for (std::string_view key = walker.next(); !key.empty(); key = walker.next()) {
-    const std::uint32_t backend = placement.select(key, random_state);
-    if (backend == kNoServer) {
-      return false;
-    }
-    places_.push_back(Place{.key = key, .backend = backend});
-  }
-  return true;
-}
-
-void MultiGets::number_parts(std::size_t backend_count) {
-  part_of_backend_.resize(std::max(part_of_backend_.size(), backend_count), MultiGet::kNone);
-  backend_of_part_.clear();
-  for (const Place& place : places_) {
-    std::uint32_t& part = part_of_backend_[place.backend];
-    if (part == MultiGet::kNone) {
-      part = static_cast<std::uint32_t>(backend_of_part_.size());
-      backend_of_part_.push_back(place.backend);
-    }
-  }
-}
-
-MultiGet& MultiGets::make(Call& parent, std::size_t text_bytes, OnPartial on_partial) {
-  // The object and everything it keeps lie in one piece: with thousands of gets in flight each
-  // comes out of the cache once.
-  const std::size_t key_count = places_.size();
-  const std::size_t part_count = backend_of_part_.size();
-  const std::size_t bytes = sizeof(MultiGet) + part_count * sizeof(MultiGet::Part) +
-                            key_count * sizeof(MultiGet::Key) + text_bytes;
-  base::Block* block = nullptr;
-  char* memory = nullptr;
-  if (bytes <= base::kBlockBytesLarge - sizeof(base::Block)) {
-    block = loop_.blocks().acquire(bytes > base::kBlockBytesSmall - sizeof(base::Block));
-    memory = block->bytes();
-  } else {
-    budget_.charge(bytes);
-    memory = static_cast<char*>(::operator new(bytes));
-  }
-  auto& multiget = *new (memory) MultiGet(*this, parent, on_partial);
-  multiget.block_ = block;
-  multiget.heap_bytes_ = block == nullptr ? bytes : 0;
-  memory += sizeof(MultiGet);
-  multiget.parts_ = reinterpret_cast<MultiGet::Part*>(memory);
-  std::uninitialized_default_construct_n(multiget.parts_, part_count);
-  multiget.keys_ = reinterpret_cast<MultiGet::Key*>(memory + part_count * sizeof(MultiGet::Part));
-  std::uninitialized_default_construct_n(multiget.keys_, key_count);
-  multiget.texts_ =
-      memory + part_count * sizeof(MultiGet::Part) + key_count * sizeof(MultiGet::Key);
-  multiget.key_count_ = static_cast<std::uint32_t>(key_count);
-  multiget.part_count_ = static_cast<std::uint16_t>(part_count);
-  multiget.parts_left_ = multiget.part_count_;
-  parent.source = &multiget;
-  return multiget;
-}
-
-void MultiGets::fill(MultiGet& multiget, Call& parent) {
-  for (std::uint16_t i = 0; i < multiget.part_count_; ++i) {
-    MultiGet::Part& part = multiget.parts_[i];
-    Call& call = calls_.acquire();
-    call.sink = &multiget;
-    call.started = parent.started;
-    call.lane = parent.lane;
-    call.command = parent.command;
-    call.reply_kind = parent.reply_kind;
-    call.owner_index = i;
-    part.call = &call;
-    part.next_key = MultiGet::kNone;
-  }
-  std::uint32_t at = 0;
-  for (std::uint32_t i = 0; i < multiget.key_count_; ++i) {
-    const Place& place = places_[i];
-    MultiGet::Key& key = multiget.keys_[i];
-    key.text_begin = at;
-    key.text_bytes = static_cast<std::uint8_t>(place.key.size());
-    std::memcpy(multiget.texts_ + at, place.key.data(), place.key.size());
-    at += key.text_bytes;
-    key.part = static_cast<std::uint16_t>(part_of_backend_[place.backend]);
-    key.next_of_part = MultiGet::kNone;
-    MultiGet::Part& part = multiget.parts_[key.part];
-    if (part.next_key == MultiGet::kNone) {
-      part.next_key = i;
-    } else {
-      multiget.keys_[part.last_key].next_of_part = i;
-    }
-    part.last_key = i;
-  }
-  for (const std::uint32_t backend : backend_of_part_) {
-    part_of_backend_[backend] = MultiGet::kNone;
-  }
-}
-
-void MultiGets::send_part(MultiGet& multiget, std::uint16_t index, Backend& backend,
-                          std::string_view prefix) {
-  const MultiGet::Part& part = multiget.parts_[index];
-  Call& call = *part.call;
-  Failure why;
-  Link* link = backend.admit(call, why);
-  if (link == nullptr) {
-    backend.refuse(call, why);
-    return;
-  }
-  link->write(prefix);
-  std::size_t bytes = prefix.size() + 2;
-  for (std::uint32_t i = part.next_key; i != MultiGet::kNone; i = multiget.keys_[i].next_of_part) {
-    const std::string_view key = multiget.text_of(multiget.keys_[i]);
-    link->write(" ");
-    link->write(key);
-    bytes += 1 + key.size();
-  }
-  link->write("\r\n");
-  backend.stats().bytes_sent.add(bytes);
-  link->commit(call);
-}
-
-void MultiGets::release(MultiGet& multiget) {
-  for (std::uint16_t i = 0; i < multiget.part_count_; ++i) {
-    multiget.parts_[i].~Part();
-  }
-  base::Block* block = multiget.block_;
-  const std::size_t heap_bytes = multiget.heap_bytes_;
-  multiget.~MultiGet();
-  if (block != nullptr) {
-    base::BlockPool::release(block);
-  } else {
-    ::operator delete(&multiget);
-    budget_.release(heap_bytes);
-  }
 }
 
 }  // namespace kvferry::pool

@@ -30,7 +30,7 @@ bool is_same_server(const ServerOptions& left, const ServerOptions& right) {
 
 Pool::Pool(const PoolContext& context, std::shared_ptr<const PoolSnapshot> snapshot)
     : context_(context),
-      multigets_(context.loop, context.calls, context.budget),
+      gets_(context.loop, context.calls, context.budget),
       random_state_(seed_from(this, context.loop)) {
   apply(std::move(snapshot));
 }
@@ -39,8 +39,8 @@ Pool::~Pool() = default;
 
 void Pool::send(Call& call, const Request& request) {
   if (request.key_count > 1) {
-    if (!multigets_.start(call, request, *snapshot_->placement, backends_, options().on_partial,
-                          random_state_)) {
+    if (!gets_.start(call, request, *snapshot_->placement, backends_, options().on_partial,
+                     random_state_)) {
       refuse_all_down(call);
     }
     return;

@@ -16,7 +16,7 @@
 #include "call/call.h"
 #include "net/loop.h"
 #include "pool/backend.h"
-#include "pool/multiget.h"
+#include "pool/pool_gets.h"
 #include "pool/snapshot.h"
 
 namespace kvferry::pool {
@@ -65,7 +65,7 @@ class Pool final : public call::Target {
     std::unique_ptr<Backend> backend;
   };
   std::vector<Draining> draining_;
-  MultiGets multigets_;
+  PoolGets gets_;
   std::string scratch_;  // Requests that must be rewritten.
   std::uint64_t random_state_;
 };

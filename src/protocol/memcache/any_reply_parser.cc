@@ -51,9 +51,10 @@ bool read_length(std::string_view text, bool is_meta, std::uint64_t& length) {
 
 }  // namespace
 
-void AnyReplyParser::start() noexcept {
+void AnyReplyParser::start(bool is_wide) noexcept {
   *this = AnyReplyParser();
   phase_ = Phase::Line;
+  is_wide_ = is_wide;
 }
 
 base::Parsed<ReplyChunk, AnyReplyError> AnyReplyParser::next(std::string_view bytes) noexcept {
@@ -94,7 +95,8 @@ bool AnyReplyParser::take_line(std::string_view bytes, std::size_t& at) noexcept
     return false;
   }
   const std::string_view line = window.substr(0, newline + 1);
-  phase_ = phase_after(line);
+  searched_bytes_ = 0;
+  phase_ = code_ == ReplyCode::Value ? phase_between(line) : phase_after(line);
   if (error_ != AnyReplyError::None) {
     return false;
   }
@@ -127,6 +129,18 @@ AnyReplyParser::Phase AnyReplyParser::phase_after(std::string_view line) noexcep
   return Phase::Idle;
 }
 
+/// After a value of a wide reply. An error line ends it too.
+AnyReplyParser::Phase AnyReplyParser::phase_between(std::string_view line) noexcept {
+  const ReplyCode code = find_reply_code(line);
+  if (code == ReplyCode::Value) {
+    return value_phase(without_line_end(line));
+  }
+  if (code != ReplyCode::End && !is_error(code)) {
+    error_ = AnyReplyError::MissingEnd;
+  }
+  return Phase::Idle;
+}
+
 AnyReplyParser::Phase AnyReplyParser::value_phase(std::string_view line) noexcept {
   std::uint64_t length = 0;
   if (!read_length(line, code_ == ReplyCode::MetaVa, length)) {
@@ -155,22 +169,24 @@ bool AnyReplyParser::take_value(std::string_view bytes, std::size_t& at) noexcep
   if (left_bytes_ != 0) {
     return false;
   }
-  phase_ = code_ == ReplyCode::Value ? Phase::End : Phase::Idle;
+  if (code_ != ReplyCode::Value) {
+    phase_ = Phase::Idle;
+  } else {
+    phase_ = is_wide_ ? Phase::Line : Phase::End;
+  }
   return true;
 }
 
 bool AnyReplyParser::take_end(std::string_view bytes, std::size_t& at) noexcept {
-  const std::string_view wanted = kEndLine.substr(end_bytes_);
-  const std::string_view here = bytes.substr(at, wanted.size());
-  if (!wanted.starts_with(here)) {
+  const std::string_view here = bytes.substr(at, kEndLine.size());
+  if (!kEndLine.starts_with(here)) {
     error_ = AnyReplyError::MissingEnd;
     return false;
   }
-  at += here.size();
-  end_bytes_ += here.size();
-  if (end_bytes_ != kEndLine.size()) {
-    return false;
+  if (here.size() != kEndLine.size()) {
+    return false;  // Chunks do not end inside of a line.
   }
+  at += here.size();
   phase_ = Phase::Idle;
   return true;
 }

@@ -3,9 +3,11 @@
 //
 //   Idle --start--> Line --value follows--> Value --of VALUE--> End --"END\r\n"--> Idle
 //                     \--one line--> Idle     \--of VA--> Idle
+//                                              \--of VALUE, wide--> Line
 //
 // It differs from ReplyParser, which knows the kind of the request: one value at most, a word of
-// two letters that nobody knows is an answer (ReplyCode::Other), STAT and VERSION are none.
+// two letters that nobody knows is an answer (ReplyCode::Other), STAT and VERSION are none. A wide
+// reply, to a get of several keys, may hold any number of values.
 //
 // Source:    docs/lua.md, "Responses".
 // Errors:    AnyReplyError. The backend connection is out of step; close it. Chunks of the same
@@ -30,18 +32,18 @@ enum class AnyReplyError : std::uint8_t {
   None,
   NoReply,     // No word that a server answers with, a bad number, a line that is too long.
   Unhandled,   // STAT or VERSION, which answer no request that is routed.
-  MissingEnd,  // What follows a VALUE block is not "END\r\n".
+  MissingEnd,  // What follows a VALUE block is not "END\r\n", nor, in a wide reply, another.
   TooLarge,    // A value over kAnyReplyValueBytesMax.
 };
 
 class AnyReplyParser {
  public:
   /// Begins a reply; what was begun before is forgotten.
-  void start() noexcept;
+  void start(bool is_wide = false) noexcept;
 
-  /// Takes the longest prefix of `bytes` that belongs to the reply. `bytes` begins where the last
-  /// chunk ended and may lie elsewhere at each call. After the last chunk, or a failure, call
-  /// start() first.
+  /// Takes the longest prefix of `bytes` that belongs to the reply, without a line that has not
+  /// ended. `bytes` begins where the last chunk ended and may lie elsewhere at each call. After the
+  /// last chunk, or a failure, call start() first.
   base::Parsed<ReplyChunk, AnyReplyError> next(std::string_view bytes) noexcept;
 
   /// After a failure: where in the bytes of that call lies what could not be read.
@@ -56,17 +58,18 @@ class AnyReplyParser {
   bool take_value(std::string_view bytes, std::size_t& at) noexcept;
   bool take_end(std::string_view bytes, std::size_t& at) noexcept;
   Phase phase_after(std::string_view line) noexcept;
+  Phase phase_between(std::string_view line) noexcept;
   Phase value_phase(std::string_view line) noexcept;
   Outcome chunk(std::size_t size_bytes, bool is_last) noexcept;
 
   std::uint64_t left_bytes_ = 0;    // Of the value in progress, its line end included.
   std::size_t searched_bytes_ = 0;  // Of the line in progress: these hold no line end.
-  std::size_t end_bytes_ = 0;       // Of "END\r\n": these were taken.
   std::size_t failed_at_ = 0;
   Phase phase_ = Phase::Idle;
   ReplyCode code_ = ReplyCode::None;
   AnyReplyError error_ = AnyReplyError::None;
   bool is_first_chunk_ = true;
+  bool is_wide_ = false;
 };
 
 }  // namespace kvferry::memcache

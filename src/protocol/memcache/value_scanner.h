@@ -37,7 +37,7 @@ class ValueScanner {
   /// Gives the next chunk; the one before must be used up.
   void feed(std::string_view chunk) noexcept;
 
-  /// The next event of the chunk. After End or Error no more is to be fed.
+  /// The next event of the chunk. What comes after End or Error belongs to another reply.
   ScanEvent next() noexcept;
 
  private:

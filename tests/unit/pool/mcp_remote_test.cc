@@ -121,6 +121,48 @@ TEST_P(McpRemoteTest, FailuresCrossAsFailures) {
   EXPECT_EQ(b.bytes, kFailureText);
 }
 
+TEST_P(McpRemoteTest, CallsOfSeveralRequestsAndWideOnesCross) {
+  make_both();
+  Outcome& row = sink_.make();
+  row.call->reply_count = 2;
+  server_handle_->forward(*row.call, "get a\r\nget b\r\n");
+  Outcome& wide = sink_.make();
+  wide.call->is_wide = true;
+  server_handle_->forward(*wide.call, "get a b\r\n");
+  ASSERT_TRUE(wait_received("get a\r\nget b\r\nget a b\r\n"));
+  const std::string rows = "END\r\nVALUE b 0 1\r\n1\r\nEND\r\n";
+  const std::string items = "VALUE a 0 1\r\n1\r\nVALUE b 0 1\r\n2\r\nEND\r\n";
+  server_.peer().send(rows + items);
+  ASSERT_TRUE(run_until([&] { return wide.is_done; }));
+  EXPECT_EQ(row.bytes, rows);
+  EXPECT_EQ(wide.bytes, items);
+}
+
+TEST_P(McpRemoteTest, WhatHasComeOfThemBeforeAFailureCrossesToo) {
+  make_both();
+  Outcome& row = sink_.make();
+  row.call->reply_count = 2;
+  server_handle_->forward(*row.call, "get a\r\nget b\r\n");
+  ASSERT_TRUE(wait_received("get a\r\nget b\r\n"));
+  server_.peer().send("END\r\nVALUE b 0 9\r\npart");
+  rig_.run_turns(10);
+  server_.peer().close();
+  ASSERT_TRUE(run_until([&] { return row.is_done; }));
+  EXPECT_EQ(row.bytes, "END\r\nVALUE b 0 9\r\npart");
+  EXPECT_TRUE(row.is_broken);
+  ASSERT_TRUE(run_until([&] { return server_.peers.size() == 2; }));
+  Outcome& next = sink_.make();
+  next.call->reply_count = 2;
+  server_handle_->forward(*next.call, "get a\r\nget b\r\n");
+  ASSERT_TRUE(wait_received("get a\r\nget b\r\n", 1));
+  server_.peer(1).send("END\r\n");
+  rig_.run_turns(10);
+  server_.peer(1).close();
+  ASSERT_TRUE(run_until([&] { return next.is_done; }));
+  EXPECT_EQ(next.bytes, "END\r\n" + std::string(kFailureText));
+  EXPECT_FALSE(next.is_broken);
+}
+
 TEST_P(McpRemoteTest, AnEndThatNobodyHoldsAnswersItsCallsFirst) {
   make_both();
   Outcome& a = send("mg a v\r\n");

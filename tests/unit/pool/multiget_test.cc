@@ -254,7 +254,7 @@ TEST_P(MultiGetTest, HundredsOfKeysInAnyOrder) {
 }
 
 TEST_P(MultiGetTest, TheRoomForThePlacesOfVeryManyKeysIsGivenBack) {
-  MultiGets multigets(loop(), calls_, rig_.budget);
+  PoolGets multigets(loop(), calls_, rig_.budget);
   make(2);
   for (const bool has_one_server : {false, true}) {
     std::vector<std::unique_ptr<Backend>> backends;

@@ -20,10 +20,10 @@ struct Outcome {
   bool is_consistent = true;
 };
 
-Outcome feed(const test::Pieces& pieces) {
+Outcome feed(const test::Pieces& pieces, bool is_wide = false) {
   Outcome outcome;
   AnyReplyParser parser;
-  parser.start();
+  parser.start(is_wide);
   std::string held;
   bool is_first = true;
   for (const std::string_view piece : pieces) {
@@ -111,6 +111,32 @@ TEST(AnyReplyParser, LeavesWhatFollowsTheReply) {
     EXPECT_EQ(outcome.taken, reply.bytes);
     EXPECT_TRUE(outcome.is_complete);
   }
+}
+
+const Whole kWideReplies[] = {
+    {"END\r\n", ReplyCode::End},
+    {"VALUE k 0 3\r\nabc\r\nEND\r\n", ReplyCode::Value},
+    {"VALUE k 0 3\r\nabc\r\nVALUE l 5 0 7\r\n\r\nVALUE m 0 5\nEND\r\n\r\nEND\r\n",
+     ReplyCode::Value},
+    {"VALUE k 0 1\r\na\r\nVALUE l 0 1\r\nb\r\nSERVER_ERROR out of memory\r\n", ReplyCode::Value},
+    {"SERVER_ERROR busy\r\n", ReplyCode::ServerError},
+    {"VA 2 f0\r\nEN\r\n", ReplyCode::MetaVa},
+};
+
+TEST(AnyReplyParser, AWideReplyHoldsAnyNumberOfValues) {
+  for (const Whole& reply : kWideReplies) {
+    for (const test::Pieces& pieces : test::all_cuts(reply.bytes)) {
+      const Outcome outcome = feed(pieces, true);
+      EXPECT_TRUE(outcome.is_complete) << reply.bytes;
+      EXPECT_TRUE(outcome.is_consistent) << reply.bytes;
+      EXPECT_EQ(outcome.taken, reply.bytes);
+      EXPECT_EQ(outcome.code, reply.code) << reply.bytes;
+    }
+  }
+  const std::string bad_line = "VALUE k 0 1\r\na\r\nSTORED\r\n";
+  EXPECT_EQ(feed({bad_line}, true).error, AnyReplyError::MissingEnd);
+  const std::string bad_length = "VALUE k 0 1\r\na\r\nVALUE l 0 x\r\n";
+  EXPECT_EQ(feed({bad_length}, true).error, AnyReplyError::NoReply);
 }
 
 struct Broken {
