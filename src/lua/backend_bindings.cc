@@ -263,7 +263,10 @@ void read_pool_options(lua_State* lua, McpPoolOptions& options) {
   if (lua_getfield(lua, 2, "beprefix") != LUA_TNIL) {
     options.prefix.assign(check_text(lua, -1).substr(0, kPrefixBytesMax));
   }
-  lua_pop(lua, 2);
+  if (lua_getfield(lua, 2, "wide_gets") != LUA_TNIL) {
+    options.has_wide_gets = check_bool(lua, lua_gettop(lua));
+  }
+  lua_pop(lua, 3);
   read_distribution(lua, options.placement);
   read_hash(lua, options.placement);
   read_filter(lua, options.placement);

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "lua/native_hook.h"
 #include "lua/script_slot.h"
 #include "lua/worker_state.h"
+#include "pool/mcp_pool.h"
 
 namespace kvferry::lua {
 
@@ -52,7 +54,7 @@ int new_handle(lua_State* lua) {
   generator.push_anchors(lua);
   lua_pushvalue(lua, 2);
   lua_rawseti(lua, -2, static_cast<lua_Integer>(generator.handles().size()) + 1);
-  lua_pushinteger(lua, generator.add_handle(target));
+  lua_pushinteger(lua, generator.add_handle(target, native_hook_at(lua, 2)));
   return 1;
 }
 
@@ -115,8 +117,11 @@ Generator::~Generator() {
   drop_slots();
 }
 
-std::uint32_t Generator::add_handle(Target target) {
+std::uint32_t Generator::add_handle(Target target, Hookable* route) {
   handles_.push_back(target);
+  if (route != nullptr) {
+    routes_.push_back(route);
+  }
   return static_cast<std::uint32_t>(handles_.size()) - 1;
 }
 
@@ -148,13 +153,31 @@ void Generator::acquire() {
   if (!is_counted_) {
     is_counted_ = true;
     state_.names().add_generators(name_, 1);
-    for (const Target& target : handles_) {
-      if (Generator* const* child = std::get_if<Generator*>(&target)) {
-        (*child)->acquire();
-      }
-    }
+    acquire_handles();
   }
   pin();
+}
+
+void Generator::acquire_handles() {
+  for (const Target& target : handles_) {
+    if (Generator* const* child = std::get_if<Generator*>(&target)) {
+      (*child)->acquire();
+    }
+  }
+  for (Hookable* const route : routes_) {
+    route->acquire();
+  }
+}
+
+void Generator::release_handles() {
+  for (const Target& target : handles_) {
+    if (Generator* const* child = std::get_if<Generator*>(&target)) {
+      (*child)->release();
+    }
+  }
+  for (Hookable* const route : routes_) {
+    route->release();
+  }
 }
 
 void Generator::release() {
@@ -169,11 +192,7 @@ void Generator::close() {
   is_closed_ = true;
   if (std::exchange(is_counted_, false)) {
     state_.names().add_generators(name_, -1);
-    for (const Target& target : handles_) {
-      if (Generator* const* child = std::get_if<Generator*>(&target)) {
-        (*child)->release();
-      }
-    }
+    release_handles();
   }
   if (active_ == 0) {
     drop_slots();
@@ -285,18 +304,42 @@ bool Generator::run_plain(Call& call, const memcache::Request& request) {
     free_.back()->answer_text(call);
     return true;
   }
-  call::Target* const* target = std::get_if<call::Target*>(&handles_[plain.handle]);
-  const RequestLimits& limits = state_.hooks().limits();
-  // What is counted or logged in a slot needs one.
-  if (target == nullptr || limits.active_max != 0 || limits.buffer_bytes_max != 0 ||
-      state_.is_logged(*target) || !memcache::has_key(request.command)) {
+  call::Target* const target = forwards_to(plain.handle, request);
+  if (target == nullptr) {
     return false;
   }
   if (active_++ == 0) {
     pin();
   }
-  forward_.send(call, request, **target);
+  forward_.send(call, request, *target);
   return true;
+}
+
+call::Target* Generator::forwards_to(std::uint32_t handle, const memcache::Request& request) {
+  call::Target* const* target = std::get_if<call::Target*>(&handles_[handle]);
+  const RequestLimits& limits = state_.hooks().limits();
+  // What is counted or logged in a slot needs one.
+  if (target == nullptr || limits.active_max != 0 || limits.buffer_bytes_max != 0 ||
+      state_.is_logged(*target) || !memcache::has_key(request.command)) {
+    return nullptr;
+  }
+  return *target;
+}
+
+Passage Generator::passage(const memcache::Request& request) {
+  const ScriptSlot::Plain plain = free_.empty() ? ScriptSlot::Plain{} : free_.back()->plain();
+  if (plain.kind != PlainKind::Forward) {
+    return {};
+  }
+  auto* pool = dynamic_cast<pool::McpPool*>(forwards_to(plain.handle, request));
+  if (pool == nullptr) {
+    return {};
+  }
+  // memcached's proxy sends a request for each key wherever a function is.
+  return Passage{.pool = pool,
+                 .form = pool->options().has_wide_gets.value_or(false) ? pool::GetForm::Wide
+                                                                       : pool::GetForm::Row,
+                 .is_for_all_keys = true};
 }
 
 void Generator::on_plain_done() {

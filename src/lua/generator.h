@@ -47,7 +47,8 @@ class Generator final : public Hookable, public call::Target {
   // Configuration.
 
   /// Returns the handle. The userdata of `target` is kept alive by the caller (anchor table).
-  std::uint32_t add_handle(Target target);
+  /// `route` is that of a native route, null otherwise.
+  std::uint32_t add_handle(Target target, Hookable* route);
   /// Closes configuration; the first slot is built by the caller (build_slot), which may raise.
   void set_ready(std::string_view name, std::uint32_t objects_max);
   bool is_ready() const { return is_ready_; }
@@ -58,6 +59,7 @@ class Generator final : public Hookable, public call::Target {
 
   // Hookable
   void run(call::Call& call, const memcache::Request& request) override;
+  Passage passage(const memcache::Request& request) override;
   void acquire() override;
   void release() override;
 
@@ -84,10 +86,14 @@ class Generator final : public Hookable, public call::Target {
   void start(call::Call& call, const memcache::Request& request, bool is_counted);
   void add_free(std::unique_ptr<ScriptSlot> slot);
   ScriptSlot* take_slot();
+  /// The handle that the function forwards `request` to and does nothing else; null: not so.
+  call::Target* forwards_to(std::uint32_t handle, const memcache::Request& request);
   /// Serves a request without Lua when its function is of that kind; false: not so.
   bool run_plain(call::Call& call, const memcache::Request& request);
   void on_plain_done();
   bool wants_to_shrink();
+  void acquire_handles();
+  void release_handles();
   void close();
   void drop_slots();
   void pin();
@@ -96,6 +102,7 @@ class Generator final : public Hookable, public call::Target {
   WorkerState& state_;
   std::string name_ = "anonymous";
   std::vector<Target> handles_;
+  std::vector<Hookable*> routes_;                   // Native routes among the handles.
   std::vector<std::unique_ptr<ScriptSlot>> slots_;  // All that are not a parent's own.
   std::vector<ScriptSlot*> free_;
   PlainForward forward_;

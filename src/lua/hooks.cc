@@ -29,7 +29,7 @@ class Hooks::TagTarget final : public call::Target {
       return;
     }
     if (request.key_count > 1) [[unlikely]] {
-      route::SplitGet::start(hooks_.calls_, call, request, *this);
+      hooks_.send_wide(call, request, *hook, *this);
       return;
     }
     ScriptStats& stats = hooks_.stats_;
@@ -55,10 +55,20 @@ class Hooks::TagTarget final : public call::Target {
 };
 
 Hooks::Hooks(net::Loop& loop, call::CallPool& calls, call::Target& local, ScriptStats& stats)
-    : loop_(loop), calls_(calls), local_(local), stats_(stats) {}
+    : loop_(loop), calls_(calls), local_(local), stats_(stats), passed_gets_(loop, calls, stats) {}
 
 Hooks::~Hooks() {
   clear();
+}
+
+/// A get of several keys. Where a limit refuses some of them, they are looked at one by one.
+void Hooks::send_wide(Call& call, const memcache::Request& request, Hookable& hook,
+                      call::Target& target) {
+  const bool is_within_limits =
+      limits_.active_max == 0 || stats_.active.get() + request.key_count <= limits_.active_max;
+  if (!is_within_limits || !passed_gets_.start(call, request, hook)) {
+    route::SplitGet::start(calls_, call, request, target);
+  }
 }
 
 call::Target& Hooks::target(const std::string& tag) {

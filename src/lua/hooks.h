@@ -15,6 +15,7 @@
 
 #include "call/call.h"
 #include "lua/hookable.h"
+#include "lua/passed_gets.h"
 #include "lua/script_stats.h"
 #include "net/loop.h"
 
@@ -65,11 +66,14 @@ class Hooks {
   using Table = std::array<Hookable*, memcache::kCommandCount>;
 
   void rebuild();
+  void send_wide(call::Call& call, const memcache::Request& request, Hookable& hook,
+                 call::Target& target);
 
   net::Loop& loop_;
   call::CallPool& calls_;
   call::Target& local_;
   ScriptStats& stats_;
+  PassedGets passed_gets_;
   RequestLimits limits_;
   std::map<std::string, Table> tables_;  // As attached, by tag.
   std::map<std::string, std::unique_ptr<TagTarget>> targets_;

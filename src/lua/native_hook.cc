@@ -1,5 +1,6 @@
 #include "lua/native_hook.h"
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <utility>
@@ -18,13 +19,9 @@ using call::Flow;
 
 namespace {
 
-/// Whether answers of `target` may have to be logged, so that somebody must look at them.
-bool is_logged(const call::Target& target) {
-  const auto* pool = dynamic_cast<const pool::McpPool*>(&target);
-  if (pool == nullptr) {
-    return false;
-  }
-  for (const auto& backend : pool->options().backends) {
+/// Whether answers of `pool` may have to be logged, so that somebody must look at them.
+bool is_logged(const pool::McpPool& pool) {
+  for (const auto& backend : pool.options().backends) {
     if (backend->logging.is_on) {
       return true;
     }
@@ -46,27 +43,32 @@ NativeHook::~NativeHook() {
 }
 
 void NativeHook::add_child(call::Target& target, Hookable* hookable) {
-  children_.push_back(route::RouteChild{.target = &target, .is_route = hookable != nullptr});
-  if (hookable != nullptr) {
-    hookables_.push_back(hookable);
-  }
+  children_.push_back(
+      Child{.route = route::RouteChild{.target = &target, .is_route = hookable != nullptr},
+            .hookable = hookable,
+            .pool = hookable == nullptr ? dynamic_cast<pool::McpPool*>(&target) : nullptr});
 }
 
 route::RouteSetup NativeHook::setup() {
-  return route::RouteSetup{
-      .loop = state_.loop(), .calls = state_.calls(), .host = *this, .children = children_};
+  route::RouteSetup setup{
+      .loop = state_.loop(), .calls = state_.calls(), .host = *this, .children = {}};
+  for (const Child& child : children_) {
+    setup.children.push_back(child.route);
+  }
+  return setup;
 }
 
 bool NativeHook::build(std::string_view kind) {
   route_ = make_waiting(kind);
   if (route_ == nullptr) {
     // Those that hand calls on see no answers: where these matter, somebody between does.
-    for (route::RouteChild& child : children_) {
-      if (is_logged(*child.target)) {
+    for (Child& child : children_) {
+      if (child.pool != nullptr && is_logged(*child.pool)) {
         route::RouteSetup watcher = setup();
-        watcher.children = {child};
+        watcher.children = {child.route};
         watchers_.push_back(std::make_unique<route::SplitRoute>(watcher));
-        child = route::RouteChild{.target = watchers_.back().get(), .is_route = true};
+        child.route = route::RouteChild{.target = watchers_.back().get(), .is_route = true};
+        child.pool = nullptr;
       }
     }
     route_ = make_passing(kind);
@@ -74,7 +76,29 @@ bool NativeHook::build(std::string_view kind) {
   return route_ != nullptr;
 }
 
-std::unique_ptr<call::Target> NativeHook::make_passing(std::string_view kind) {
+Passage NativeHook::passage(const memcache::Request& request) {
+  const route::RouteChild* selected = route_->select(request.command, request.key);
+  const auto child = std::find_if(children_.begin(), children_.end(), [&](const Child& each) {
+    return selected != nullptr && each.route.target == selected->target;
+  });
+  if (child == children_.end()) {
+    return {};
+  }
+  Passage passage;
+  if (child->hookable != nullptr) {
+    passage = child->hookable->passage(request);
+  } else if (child->pool != nullptr) {
+    passage = Passage{.pool = child->pool,
+                      .form = child->pool->options().has_wide_gets.value_or(true)
+                                  ? pool::GetForm::Wide
+                                  : pool::GetForm::Row,
+                      .is_for_all_keys = true};
+  }
+  passage.is_for_all_keys = passage.is_for_all_keys && children_.size() == 1;
+  return passage;
+}
+
+std::unique_ptr<route::NativeRoute> NativeHook::make_passing(std::string_view kind) {
   if (kind == "direct") {
     return std::make_unique<route::DirectRoute>(setup());
   }
@@ -94,7 +118,7 @@ std::unique_ptr<call::Target> NativeHook::make_passing(std::string_view kind) {
   return nullptr;
 }
 
-std::unique_ptr<call::Target> NativeHook::make_waiting(std::string_view kind) {
+std::unique_ptr<route::NativeRoute> NativeHook::make_waiting(std::string_view kind) {
   if (kind == "failover") {
     return std::make_unique<route::FailoverRoute>(
         setup(), route::FailoverOptions{.goes_on_after_miss = options.miss,
@@ -136,6 +160,9 @@ Flow NativeHook::on_reply(Call& call, const call::ReplyPart& part) {
   }
   call.sink = &sink;
   state_.stats().active.sub(1);
+  if (call.held_bytes != 0) {
+    on_dropped(std::exchange(call.held_bytes, 0));
+  }
   const Flow flow = sink.on_reply(call, part);
   let_go();
   return flow;
@@ -149,8 +176,10 @@ void NativeHook::acquire() {
   if (acquired_++ == 0) {
     state_.names().add_generators(name_, 1);
     state_.names().add_slots(name_, 0);
-    for (Hookable* hookable : hookables_) {
-      hookable->acquire();
+    for (const Child& child : children_) {
+      if (child.hookable != nullptr) {
+        child.hookable->acquire();
+      }
     }
   }
   hold();
@@ -160,8 +189,10 @@ void NativeHook::release() {
   KVF_CHECK(acquired_ != 0);
   if (--acquired_ == 0) {
     state_.names().add_generators(name_, -1);
-    for (Hookable* hookable : hookables_) {
-      hookable->release();
+    for (const Child& child : children_) {
+      if (child.hookable != nullptr) {
+        child.hookable->release();
+      }
     }
   }
   let_go();
@@ -198,6 +229,14 @@ void NativeHook::on_lingering() {
 
 void NativeHook::on_lingered() {
   state_.stats().active.sub(1);
+}
+
+void NativeHook::on_kept(std::size_t bytes) {
+  state_.stats().buffer_bytes.add(bytes);
+}
+
+void NativeHook::on_dropped(std::size_t bytes) {
+  state_.stats().buffer_bytes.sub(bytes);
 }
 
 namespace {

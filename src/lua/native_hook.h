@@ -56,6 +56,7 @@ class NativeHook final : public Hookable, public call::ReplySink, private route:
 
   // Hookable
   void run(call::Call& call, const memcache::Request& request) override;
+  Passage passage(const memcache::Request& request) override;
   void acquire() override;
   void release() override;
 
@@ -70,19 +71,26 @@ class NativeHook final : public Hookable, public call::ReplySink, private route:
   void count() override;
   void on_lingering() override;
   void on_lingered() override;
+  void on_kept(std::size_t bytes) override;
+  void on_dropped(std::size_t bytes) override;
   void hold() override;
   void let_go() override;
 
-  std::unique_ptr<call::Target> make_passing(std::string_view kind);
-  std::unique_ptr<call::Target> make_waiting(std::string_view kind);
+  struct Child {
+    route::RouteChild route;
+    Hookable* hookable = nullptr;   // Null for pools and the local cache.
+    pool::McpPool* pool = nullptr;  // One that nobody has to watch; null otherwise.
+  };
+
+  std::unique_ptr<route::NativeRoute> make_passing(std::string_view kind);
+  std::unique_ptr<route::NativeRoute> make_waiting(std::string_view kind);
   route::RouteSetup setup();
 
   WorkerState& state_;
   std::string name_ = "anonymous";
-  std::vector<route::RouteChild> children_;
-  std::vector<Hookable*> hookables_;  // Of the children, those that are.
+  std::vector<Child> children_;
   std::vector<std::unique_ptr<call::Target>> watchers_;
-  std::unique_ptr<call::Target> route_;
+  std::unique_ptr<route::NativeRoute> route_;
   std::uint32_t acquired_ = 0;
   std::uint32_t references_ = 0;
 };

@@ -156,6 +156,10 @@ PlainKind PlainShapes::recognise(lua_State* lua, int index) const {
 
 void PlainForward::send(Call& call, const memcache::Request& request, call::Target& target) {
   stats_.active.add(1);
+  if (!request.value.empty()) {
+    call.held_bytes = static_cast<std::uint32_t>(request.value.size());
+    stats_.buffer_bytes.add(call.held_bytes);
+  }
   call.outer_sink = std::exchange(call.sink, this);
   if (!request.quiet && !request.noreply) [[likely]] {
     target.send(call, request);
@@ -174,6 +178,9 @@ Flow PlainForward::on_reply(Call& call, const ReplyPart& part) {
   }
   call.sink = &sink;
   stats_.active.sub(1);
+  if (call.held_bytes != 0) {
+    stats_.buffer_bytes.sub(std::exchange(call.held_bytes, 0));
+  }
   if (part.code == ReplyCode::Other) [[unlikely]] {
     // A word that is no answer; the client is not to see it.
     sink.on_reply(call, ReplyPart{.bytes = "SERVER_ERROR backend failure\r\n",

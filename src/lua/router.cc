@@ -58,6 +58,16 @@ void Router::run(call::Call& call, const memcache::Request& request) {
   hook->run(call, request);
 }
 
+Passage Router::passage(const memcache::Request& request) {
+  Hookable* hook = select(request);
+  if (hook == nullptr) {
+    return {};
+  }
+  Passage passage = hook->passage(request);
+  passage.is_for_all_keys = passage.is_for_all_keys && map_.empty();
+  return passage;
+}
+
 template <typename Visit>
 void Router::for_each(Visit visit) {
   const auto visit_map = [&visit](CommandMap& map) {

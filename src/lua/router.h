@@ -50,6 +50,7 @@ class Router final : public Hookable {
 
   // Hookable
   void run(call::Call& call, const memcache::Request& request) override;
+  Passage passage(const memcache::Request& request) override;
   void acquire() override;
   void release() override;
 

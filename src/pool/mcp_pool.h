@@ -1,7 +1,7 @@
 // McpPool: the backends of a script behind one hash, as a target for calls.
 //
 // Requests go to the backend of their key as they are, whatever they ask; a bad backend is not
-// skipped. Several keys in one request are not split: others do that (McpGets, lua::SplitGet).
+// skipped. Several keys in one request are not split: others do that (McpGets, route::SplitGet).
 //
 // Source:    docs/lua.md, "Pools".
 // Threads:   one worker; place_mcp_pool() anywhere.

@@ -17,7 +17,20 @@ call::Quiet quietness_of(const Request& request) {
 
 }  // namespace
 
+void NativeRoute::keep_value(Call& call, const Request& request) const {
+  // Whoever took a client's call over lets go of it with the answer. A sub-request has the value of
+  // its route, which counts it.
+  if (request.value.empty() || call.outer_sink == nullptr) [[likely]] {
+    return;
+  }
+  call.held_bytes = static_cast<std::uint32_t>(request.value.size());
+  setup_.host.on_kept(call.held_bytes);
+}
+
 void NativeRoute::pass(Call& call, const Request& request, const RouteChild& child) {
+  if (!child.is_route) {
+    keep_value(call, request);
+  }
   if (child.is_route || (!request.quiet && !request.noreply)) [[likely]] {
     child.target->send(call, request);
     return;

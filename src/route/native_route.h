@@ -40,6 +40,9 @@ class RouteHost {
   /// A request that is answered still has sub-requests in flight; and none any more.
   virtual void on_lingering() = 0;
   virtual void on_lingered() = 0;
+  /// So many bytes more of values and replies are kept; and so many are not any more.
+  virtual void on_kept(std::size_t bytes) = 0;
+  virtual void on_dropped(std::size_t bytes) = 0;
   /// The route must live; and as far as this request goes, it need not any more.
   virtual void hold() = 0;
   virtual void let_go() = 0;
@@ -75,6 +78,8 @@ class NativeRoute : public call::Target {
   RouteHost& host() const { return setup_.host; }
   const std::vector<RouteChild>& children() const { return setup_.children; }
 
+  /// A request goes to a child that is no route: its value is kept until there is an answer.
+  void keep_value(call::Call& call, const memcache::Request& request) const;
   /// Hands the call itself on to `child`, which answers it.
   void pass(call::Call& call, const memcache::Request& request, const RouteChild& child);
   /// Answers as if no item existed.

@@ -73,6 +73,7 @@ void TtlRoute::send(Call& call, const Request& request) {
   if (child.is_route) {
     child.target->send(call, edited_.shown());
   } else {
+    keep_value(call, request);
     if (request.quiet || request.noreply) {
       call.quiet = edited_.quietness();
     }

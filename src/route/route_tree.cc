@@ -25,6 +25,8 @@ class RouteTree::Host final : public RouteHost {
   }
   void on_lingering() override {}
   void on_lingered() override {}
+  void on_kept(std::size_t /*bytes*/) override {}
+  void on_dropped(std::size_t /*bytes*/) override {}
   void hold() override { ++tree_.held_; }
   void let_go() override {
     KVF_DCHECK(tree_.held_ != 0);

@@ -27,10 +27,18 @@ void RouteRun::begin(Call& call, const Request& request) {
                       : static_cast<RouteRequest*>(call.shared_request)->shown());
   context_.begin(call);
   route_.host().hold();
+  keep(request.value.size());
   const std::uint64_t serial = serial_;
   route_.start(*this);
   if (serial_ == serial) {
     request_.keep();  // It is not over, and the client's bytes go.
+  }
+}
+
+void RouteRun::keep(std::size_t bytes) {
+  if (bytes != 0) {
+    kept_bytes_ += bytes;
+    route_.host().on_kept(bytes);
   }
 }
 
@@ -45,6 +53,7 @@ Verdict RouteRun::on_arrival(std::uint32_t handle, ResultClass natural) {
   if (reply.answerer != nullptr && reply.answerer->logging.is_on) [[unlikely]] {
     route_.host().on_logged_reply(reply, *context_.request_of(handle), context_.client_fd());
   }
+  keep(reply.bytes().size());
   return {.result_class = natural, .resumes = false};
 }
 
@@ -113,6 +122,7 @@ void RouteRun::free() {
   request_.reset();
   tries = 0;
   RouteHost& host = route_.host();
+  host.on_dropped(std::exchange(kept_bytes_, 0));
   route_.put_back(*this);
   host.let_go();  // The route may go from here on.
 }

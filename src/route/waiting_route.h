@@ -68,6 +68,7 @@ class RouteRun final : private ContextHost {
   void on_wait_over(bool has_timed_out) override;
   void on_settled() override;
 
+  void keep(std::size_t bytes);
   void answer(std::string_view bytes, memcache::ReplyCode code, call::ReplyOrigin origin);
   void free();
 
@@ -75,6 +76,7 @@ class RouteRun final : private ContextHost {
   RouteRequest request_;
   Context context_;
   call::Call* call_ = nullptr;  // Until it is answered.
+  std::size_t kept_bytes_ = 0;  // Of the request's value and of the replies.
   std::uint64_t serial_ = 0;    // Which request this is.
 };
 

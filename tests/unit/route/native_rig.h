@@ -61,7 +61,10 @@ class FakeTarget final : public call::Target {
 
 class CountingHost final : public RouteHost {
  public:
-  ~CountingHost() { EXPECT_EQ(held, 0) << "requests were left under way"; }
+  ~CountingHost() {
+    EXPECT_EQ(held, 0) << "requests were left under way";
+    EXPECT_EQ(kept, 0U);
+  }
 
   void on_logged_reply(const RouteReply& /*reply*/, const RouteRequest& /*request*/,
                        int /*client_fd*/) override {}
@@ -70,10 +73,13 @@ class CountingHost final : public RouteHost {
   void on_lingered() override { --lingering; }
   void hold() override { ++held; }
   void let_go() override { --held; }
+  void on_kept(std::size_t bytes) override { kept += bytes; }
+  void on_dropped(std::size_t bytes) override { kept -= bytes; }
 
   int counted = 0;
   int lingering = 0;
   int held = 0;
+  std::size_t kept = 0;
 };
 
 /// Three children a, b, c and a client.
