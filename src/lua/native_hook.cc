@@ -88,11 +88,11 @@ Passage NativeHook::passage(const memcache::Request& request) {
   if (child->hookable != nullptr) {
     passage = child->hookable->passage(request);
   } else if (child->pool != nullptr) {
-    passage = Passage{.pool = child->pool,
-                      .form = child->pool->options().has_wide_gets.value_or(true)
-                                  ? pool::GetForm::Wide
-                                  : pool::GetForm::Row,
-                      .is_for_all_keys = true};
+    passage =
+        Passage{.pool = child->pool,
+                .form = child->pool->options().has_wide_gets.value_or(true) ? pool::GetForm::Wide
+                                                                            : pool::GetForm::Row,
+                .is_for_all_keys = true};
   }
   passage.is_for_all_keys = passage.is_for_all_keys && children_.size() == 1;
   return passage;

@@ -1,11 +1,9 @@
 // PassedGets: gets of several keys whose routes do nothing but pass them on: all keys are placed in
 // one pass, and each backend gets its keys together. Nothing of a route is needed from then on.
 //
-// To clients and in statistics they are what route::SplitGet would make of them: each key counts as a
-// request.
-// Source:    docs/lua.md, "Gets of several keys".
-// Lifetime:  outlives the calls that it has answered for.
-// Threads:   one worker.
+// To clients and in statistics they are what route::SplitGet would make of them: each key counts as
+// a request. Source:    docs/lua.md, "Gets of several keys". Lifetime:  outlives the calls that it
+// has answered for. Threads:   one worker.
 #pragma once
 
 #include "lua/hookable.h"
