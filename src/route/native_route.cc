@@ -18,9 +18,9 @@ call::Quiet quietness_of(const Request& request) {
 }  // namespace
 
 void NativeRoute::keep_value(Call& call, const Request& request) const {
-  // Whoever took a client's call over lets go of it with the answer. A sub-request has the value of
-  // its route, which counts it.
-  if (request.value.empty() || call.outer_sink == nullptr) [[likely]] {
+  // Whoever took a client's call over lets go of it with the answer, and may have counted it. A
+  // sub-request has the value of its route, which counts it.
+  if (request.value.empty() || call.outer_sink == nullptr || call.held_bytes != 0) [[likely]] {
     return;
   }
   call.held_bytes = static_cast<std::uint32_t>(request.value.size());

@@ -27,7 +27,7 @@ void RouteRun::begin(Call& call, const Request& request) {
                       : static_cast<RouteRequest*>(call.shared_request)->shown());
   context_.begin(call);
   route_.host().hold();
-  keep(request.value.size());
+  keep(call.held_bytes == 0 ? request.value.size() : 0);  // Else somebody before has counted it.
   const std::uint64_t serial = serial_;
   route_.start(*this);
   if (serial_ == serial) {

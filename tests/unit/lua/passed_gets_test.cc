@@ -278,6 +278,7 @@ TEST_P(PassedGetsTest, ARouteMayGoWhileItsGetIsUnderWay) {
 TEST_P(PassedGetsTest, WhatIsKeptIsCounted) {
   for (const char* route :
        {"direct(pools.one)", "plain(pools.one)", "direct(inspecting(pools.one))",
+        "plain(direct(pools.one))", "plain(native.route('failover', { children = { pools.one } }))",
         "native.route('failover', { children = { pools.one, pools.two } })",
         "native.route('ttl', { children = { pools.one }, ttl = '5' })"}) {
     load("mcp.attach(mcp.CMD_ANY_STORAGE, " + std::string(route) + ")");
