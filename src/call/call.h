@@ -68,6 +68,8 @@ class ReplySink {
   /// Takes the next part of the reply to `call`. After the last part the answerer has forgotten the
   /// call.
   virtual Flow on_reply(Call& call, const ReplyPart& part) = 0;
+  /// The reply to `call` is near: it is time to fetch what taking it needs into the cache.
+  virtual void prefetch(const Call& /*call*/) const {}
   /// Calls of others have waited behind the paused reply to `call`: take more of it, or give it up.
   virtual void on_blocked(Call& /*call*/) {}
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 
 namespace kvferry::pool {
 
@@ -13,8 +14,6 @@ using call::ReplyPart;
 using memcache::ReplyCode;
 
 namespace {
-
-constexpr std::size_t kCacheLine = 64;
 
 /// A backend that has come back is to be used within the pool's retry time.
 base::Millis backoff_max(const PoolOptions& options) {
@@ -214,9 +213,8 @@ void Link::hand_over(Call& call, const memcache::ReplyChunk& chunk, std::string_
   // With thousands of calls in flight those behind have left the cache; fetch them while this one
   // is being answered.
   if (const Call* next = call.next_at_target; next != nullptr) {
-    __builtin_prefetch(next->sink);
-    __builtin_prefetch(reinterpret_cast<const char*>(next->sink) + kCacheLine);
-    __builtin_prefetch(next->next_at_target);
+    base::prefetch(next->sink, 2 * base::kCacheLineBytes);
+    base::prefetch(next->next_at_target);
   }
   const bool is_first = !std::exchange(is_passed_on_, true);
   if (!chunk.is_last) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 #include "pool/link.h"
 #include "pool/mcp_link.h"
 
@@ -16,6 +17,10 @@ using memcache::AnyReplyError;
 using memcache::ReplyCode;
 
 namespace {
+
+/// Of a sink and of a call behind the one that is answered.
+constexpr std::size_t kSinkBytesFetched = 7 * base::kCacheLineBytes;
+constexpr std::size_t kCallBytesFetched = 2 * base::kCacheLineBytes;
 
 McpFailure failure_of(AnyReplyError error) {
   switch (error) {
@@ -35,6 +40,20 @@ McpFailure failure_of(AnyReplyError error) {
 /// Whether it answers a get.
 bool is_of_items(ReplyCode code) {
   return code == ReplyCode::Value || code == ReplyCode::End;
+}
+
+/// Fetches what the calls behind `call` will need, while that is being answered: of each first the
+/// call, then its sink, then what the sink knows.
+void prefetch_behind(const Call& call) {
+  const Call* const next = call.next_at_target;
+  if (next == nullptr) {
+    return;
+  }
+  next->sink->prefetch(*next);
+  if (const Call* const second = next->next_at_target; second != nullptr) {
+    base::prefetch(second->sink, kSinkBytesFetched);
+    base::prefetch(second->next_at_target, kCallBytesFetched);
+  }
 }
 
 }  // namespace
@@ -138,6 +157,7 @@ std::optional<McpFailure> McpLink::failure_behind(ReplyCode code, std::string_vi
 /// the connection has failed.
 bool McpLink::hand_over(Call& call, const memcache::ReplyChunk& chunk, std::uint32_t replies,
                         std::string_view bytes, std::string_view rest) {
+  prefetch_behind(call);
   const bool is_first = !std::exchange(is_passed_on_, true) && begun_ == 0;
   const bool is_last = chunk.is_last && begun_ + replies == call.reply_count;
   const ReplyPart part{

@@ -1,6 +1,7 @@
 #include "route/context.h"
 
 #include "base/check.h"
+#include "base/prefetch.h"
 
 namespace kvferry::route {
 
@@ -30,11 +31,12 @@ Context::Context(net::Loop& loop, call::CallPool& calls, ContextHost& host,
     : loop_(loop),
       calls_(calls),
       host_(host),
+      handle_count_(static_cast<std::uint32_t>(targets.size())),
       timer_(net::Timer::Callback::to<&Context::on_timer>(this)),
-      next_turn_(net::Task::Callback::to<&Context::on_next_turn>(this)) {
-  handles_.reserve(targets.size());
-  for (call::Target* target : targets) {
-    handles_.push_back(std::make_unique<Handle>(*target));
+      next_turn_(net::Task::Callback::to<&Context::on_next_turn>(this)),
+      far_(targets.size() > kHandlesNear ? targets.size() - kHandlesNear : 0) {
+  for (std::uint32_t i = 0; i < handle_count_; ++i) {
+    at(i).target = targets[i];
   }
 }
 
@@ -50,19 +52,20 @@ void Context::begin(const Call& client) {
 }
 
 void Context::enqueue(std::uint32_t handle, RouteRequest& request) {
-  Handle& entry = *handles_[handle];
+  Handle& entry = at(handle);
   if (entry.state != State::Idle) {
     return;
   }
   entry.state = State::Queued;
   entry.request = &request;
+  ++used_;
   ++queued_;
 }
 
 void Context::send_queued() {
   is_sending_ = true;
-  for (std::uint32_t i = 0; queued_ != 0 && i < handles_.size(); ++i) {
-    if (handles_[i]->state == State::Queued) {
+  for (std::uint32_t i = 0; queued_ != 0 && i < handle_count_; ++i) {
+    if (at(i).state == State::Queued) {
       --queued_;
       send(i);
     }
@@ -71,7 +74,7 @@ void Context::send_queued() {
 }
 
 void Context::send(std::uint32_t index) {
-  Handle& handle = *handles_[index];
+  Handle& handle = at(index);
   handle.state = State::Active;
   handle.sent_at = loop_.now();
   ++inflight_;
@@ -95,7 +98,7 @@ void Context::send(std::uint32_t index) {
 }
 
 Flow Context::on_reply(Call& call, const ReplyPart& part) {
-  Handle& handle = *handles_[call.owner_index];
+  Handle& handle = at(call.owner_index);
   handle.reply.take(part);
   if (!part.is_last) {
     return Flow::Continue;
@@ -107,8 +110,13 @@ Flow Context::on_reply(Call& call, const ReplyPart& part) {
   return Flow::Continue;
 }
 
+void Context::prefetch(const Call& call) const {
+  base::prefetch(&at(call.owner_index), sizeof(Handle));
+  host_.prefetch();
+}
+
 void Context::complete(std::uint32_t index) {
-  Handle& handle = *handles_[index];
+  Handle& handle = at(index);
   handle.state = State::Complete;
   handle.reply.elapsed = std::chrono::duration_cast<base::Micros>(loop_.now() - handle.sent_at);
   --inflight_;
@@ -152,7 +160,7 @@ bool Context::is_wait_over() const {
     case Wait::Kind::Sleep:
       return false;
     case Wait::Kind::Handle:
-      return handles_[wait_.handle]->state != State::Active;
+      return at(wait_.handle).state != State::Active;
     case Wait::Kind::Count:
       return wait_.is_resumed || wait_.done >= wait_.count || inflight_ == 0;
   }
@@ -163,7 +171,7 @@ bool Context::wait_for(std::uint32_t handle, std::optional<base::Micros> timeout
   KVF_CHECK(wait_.kind == Wait::Kind::None);
   wait_ = Wait{.kind = Wait::Kind::Handle, .handle = handle};
   send_queued();
-  handles_[handle]->is_waited = true;
+  at(handle).is_waited = true;
   if (is_wait_over()) {
     wait_.kind = Wait::Kind::None;
     return true;
@@ -182,10 +190,11 @@ bool Context::wait_until(std::uint32_t count, WaitMode mode, std::optional<base:
   }
   // Those that came before this wait, or while it was sending, are looked at as if they came now.
   bool is_any = inflight_ != 0;
-  for (const auto& handle : handles_) {
-    if (handle->state == State::Complete && !handle->is_waited) {
+  for (std::uint32_t i = 0; i < handle_count_; ++i) {
+    Handle& handle = at(i);
+    if (handle.state == State::Complete && !handle.is_waited) {
       is_any = true;
-      judge(*handle, false);
+      judge(handle, false);
       if (wait_.is_resumed || wait_.done >= wait_.count) {
         break;
       }
@@ -223,12 +232,13 @@ void Context::cancel_wait() {
 }
 
 void Context::reopen(std::uint32_t handle) {
-  Handle& entry = *handles_[handle];
+  Handle& entry = at(handle);
   KVF_CHECK(entry.state == State::Complete);
   make_idle(entry);
 }
 
 void Context::make_idle(Handle& handle) {
+  --used_;
   handle.state = State::Idle;
   handle.request = nullptr;
   handle.is_waited = false;
@@ -277,21 +287,22 @@ bool Context::end() {
   KVF_CHECK(wait_.kind == Wait::Kind::None);
   has_ended_ = true;
   if (queued_ != 0) {
-    for (const auto& handle : handles_) {
-      if (handle->state == State::Queued) {
-        handle->state = State::Idle;
+    for (std::uint32_t i = 0; queued_ != 0; ++i) {
+      if (at(i).state == State::Queued) {
+        at(i).state = State::Idle;
+        --queued_;
+        --used_;
       }
     }
-    queued_ = 0;
   }
   return inflight_ == 0;
 }
 
 void Context::reset() {
   KVF_CHECK(has_ended_ && inflight_ == 0);
-  for (const auto& handle : handles_) {
-    if (handle->state != State::Idle) {
-      make_idle(*handle);
+  for (std::uint32_t i = 0; used_ != 0; ++i) {
+    if (at(i).state != State::Idle) {
+      make_idle(at(i));
     }
   }
   wait_ = Wait{};

@@ -12,9 +12,9 @@
 // Threads:   one worker.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,6 +27,10 @@
 #include "route/route_request.h"
 
 namespace kvferry::route {
+
+/// Handles that lie in the context itself, so that with thousands of requests in flight fewer
+/// pieces of memory are to be fetched for each.
+inline constexpr std::uint32_t kHandlesNear = 1;
 
 /// What a wait counts. The numbers are part of the Lua API.
 enum class WaitMode : std::uint8_t { Any = 1, Ok = 2, Good = 3, FastGood = 4 };
@@ -48,6 +52,8 @@ class ContextHost {
   /// The request has ended and the last of its sub-requests is answered. The context may be reset
   /// or destroyed by this.
   virtual void on_settled() = 0;
+  /// A reply is near; see call::ReplySink.
+  virtual void prefetch() const {}
 
  protected:
   ~ContextHost() = default;
@@ -86,16 +92,14 @@ class Context final : public call::ReplySink {
   bool is_waiting() const { return wait_.kind != Wait::Kind::None; }
   std::uint32_t done() const { return wait_.done; }
 
-  std::uint32_t handle_count() const { return static_cast<std::uint32_t>(handles_.size()); }
-  bool is_used(std::uint32_t handle) const { return handles_[handle]->state != State::Idle; }
-  bool is_complete(std::uint32_t handle) const {
-    return handles_[handle]->state == State::Complete;
-  }
+  std::uint32_t handle_count() const { return handle_count_; }
+  bool is_used(std::uint32_t handle) const { return at(handle).state != State::Idle; }
+  bool is_complete(std::uint32_t handle) const { return at(handle).state == State::Complete; }
   /// None until it is complete.
-  ResultClass class_of(std::uint32_t handle) const { return handles_[handle]->result_class; }
-  RouteReply& reply(std::uint32_t handle) { return handles_[handle]->reply; }
+  ResultClass class_of(std::uint32_t handle) const { return at(handle).result_class; }
+  RouteReply& reply(std::uint32_t handle) { return at(handle).reply; }
   /// What was enqueued on it; null before.
-  RouteRequest* request_of(std::uint32_t handle) { return handles_[handle]->request; }
+  RouteRequest* request_of(std::uint32_t handle) { return at(handle).request; }
   /// First Good in order; else the last Ok; else the last of the rest. None complete: nothing.
   std::optional<std::uint32_t> best_of(std::span<const std::uint32_t> handles) const;
   /// The worst class, the last one among equals.
@@ -110,12 +114,12 @@ class Context final : public call::ReplySink {
 
   // call::ReplySink
   call::Flow on_reply(call::Call& call, const call::ReplyPart& part) override;
+  void prefetch(const call::Call& call) const override;
 
  private:
   enum class State : std::uint8_t { Idle, Queued, Active, Complete };
   struct Handle {
-    explicit Handle(call::Target& to) : target(&to) {}
-    call::Target* target;
+    call::Target* target = nullptr;
     RouteRequest* request = nullptr;
     base::SteadyTime sent_at{};
     State state = State::Idle;
@@ -133,7 +137,13 @@ class Context final : public call::ReplySink {
     std::uint32_t done = 0;
   };
 
-  static void make_idle(Handle& handle);
+  Handle& at(std::uint32_t handle) {
+    return handle < kHandlesNear ? near_[handle] : far_[handle - kHandlesNear];
+  }
+  const Handle& at(std::uint32_t handle) const {
+    return handle < kHandlesNear ? near_[handle] : far_[handle - kHandlesNear];
+  }
+  void make_idle(Handle& handle);
   void send_queued();
   void send(std::uint32_t index);
   void complete(std::uint32_t index);
@@ -145,21 +155,26 @@ class Context final : public call::ReplySink {
   void on_timer();
   void on_next_turn();
 
+  // In the order of their use, and the handle that most routes have to themselves first: whoever
+  // has thousands of contexts fetches them anew for each reply.
+  std::array<Handle, kHandlesNear> near_;
   net::Loop& loop_;
   call::CallPool& calls_;
   ContextHost& host_;
-  std::vector<std::unique_ptr<Handle>> handles_;
   Wait wait_;
-  net::Timer timer_;
-  net::Task next_turn_;
   std::uint64_t lane_ = 0;
   std::uint64_t serial_ =
       0;  // Which request this is: a reply's handling may end it and begin the next.
   int client_fd_ = 0;
+  std::uint32_t handle_count_;
+  std::uint32_t used_ = 0;  // Handles that are not idle.
   std::uint32_t queued_ = 0;
   std::uint32_t inflight_ = 0;
   bool is_sending_ = false;  // Replies that come meanwhile are judged by the wait that sends.
   bool has_ended_ = false;
+  net::Timer timer_;
+  net::Task next_turn_;
+  std::vector<Handle> far_;
 };
 
 }  // namespace kvferry::route

@@ -131,12 +131,12 @@ class RouteRequest final : public call::SharedRequest {
   void show(const memcache::Request& head, std::string_view bytes);
 
   memcache::Request request_;
-  memcache::Request wire_;  // When has_wire_.
-  bool is_own_ = false;     // The bytes lie in own_bytes_.
-  bool has_wire_ = false;   // wire_bytes_ hold the blanked request as it is now.
+  bool is_own_ = false;    // The bytes lie in own_bytes_.
+  bool has_wire_ = false;  // wire_bytes_ hold the blanked request as it is now.
   bool was_noreply_ = false;
   std::string own_bytes_;
   std::string wire_bytes_;
+  memcache::Request wire_;  // When has_wire_.
 };
 
 }  // namespace kvferry::route
