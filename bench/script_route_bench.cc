@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "base/memory_budget.h"
+#include "base/prefetch.h"
 #include "lua/config_state.h"
 #include "lua/worker_state.h"
 #include "net/loop.h"
@@ -63,7 +64,9 @@ class Pool final : public call::Target {
     }
   }
   void answer_all() {
-    for (call::Call* call : calls) {
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      call::Call* const call = calls[i];
+      prefetch_behind(i);
       call::answer(*call, kReply, memcache::ReplyCode::MetaVa);
     }
     calls.clear();
@@ -71,6 +74,20 @@ class Pool final : public call::Target {
 
   bool is_waiting = false;
   std::vector<call::Call*> calls;
+
+ private:
+  /// As links do it.
+  void prefetch_behind(std::size_t index) {
+    if (index + 1 < calls.size()) {
+      calls[index + 1]->sink->prefetch(*calls[index + 1]);
+    }
+    if (index + 2 < calls.size()) {
+      base::prefetch(calls[index + 2]->sink, 4 * base::kCacheLineBytes);
+    }
+    if (index + 3 < calls.size()) {
+      base::prefetch(calls[index + 3], 2 * base::kCacheLineBytes);
+    }
+  }
 };
 
 class Client final : public call::ReplySink {

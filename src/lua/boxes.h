@@ -1,9 +1,9 @@
 // What the userdata of scripts hold: pointers to the objects of the request path, or those objects
 // themselves.
 //
-// A box is made anew for each request and cut off (its pointer nulled) when the request is over, so
-// that a script that keeps it gets an error instead of another client's data. Objects that scripts
-// make themselves are owned by their box.
+// The request that a slot serves and the replies to it are shown as tickets (tickets.h); the
+// functions here take both. Boxes are for what scripts make: objects of rctx, whose boxes are cut
+// off (the pointer nulled) when their slot goes, and objects that are owned by their box.
 #pragma once
 
 #include "lua/stack.h"
@@ -21,16 +21,14 @@ struct RequestBox {
 };
 struct ReplyBox {
   route::RouteReply* reply = nullptr;
-  const route::RouteRequest* request =
-      nullptr;            // What it answers, for match_res and logs; may be null.
   bool is_owned = false;  // Lies behind the box.
 };
 
 /// Pushes a box around `request`; the caller cuts it off in time through what is returned.
 RequestBox* push_request(lua_State* lua, route::RouteRequest& request);
-ReplyBox* push_reply(lua_State* lua, route::RouteReply& reply, const route::RouteRequest* request);
+ReplyBox* push_reply(lua_State* lua, route::RouteReply& reply);
 /// Pushes a new reply that the box owns: it lives as long as scripts refer to it.
-route::RouteReply& push_owned_reply(lua_State* lua, const route::RouteRequest* request);
+route::RouteReply& push_owned_reply(lua_State* lua);
 /// Argument `index`, which must be a live request or reply; raises otherwise.
 route::RouteRequest& check_request(lua_State* lua, int index);
 route::RouteReply& check_reply(lua_State* lua, int index);

@@ -79,6 +79,7 @@ class ConfigState {
   };
   /// Runs cron functions whose time has come.
   CronRuns run_cron(base::SteadyTime now);
+  Vm& vm() { return vm_; }
   /// Whether mcp.schedule_config_reload() was called since the last time.
   bool take_reload_wish() { return std::exchange(wants_reload_, false); }
 

@@ -23,6 +23,10 @@ constexpr std::size_t kListMax = 1024;
 constexpr double kWaitSecondsMax = 86400.0 * 365;
 
 ScriptSlot& check_slot(lua_State* lua) {
+  ScriptSlot* const running = Vm::owner_of<WorkerState>(lua).running_slot();
+  if (running != nullptr && running->is_context(lua_touserdata(lua, 1))) [[likely]] {
+    return *running;
+  }
   auto* slot = *static_cast<ScriptSlot**>(luaL_checkudata(lua, 1, kContextType));
   if (slot == nullptr) {
     raise(lua, "rctx belongs to a function that was replaced");
@@ -112,11 +116,23 @@ int enqueue(lua_State* lua) {
   return 0;
 }
 
+/// Context::wait_for(), which may run sub-functions and callbacks.
+bool wait_for(ScriptSlot& slot, std::uint32_t handle, std::optional<base::Micros> timeout) {
+  const Vm::Pause pause(slot.state().vm());
+  return slot.context().wait_for(handle, timeout);
+}
+
+bool wait_until(ScriptSlot& slot, std::uint32_t count, WaitMode mode,
+                std::optional<base::Micros> timeout) {
+  const Vm::Pause pause(slot.state().vm());
+  return slot.context().wait_until(count, mode, timeout);
+}
+
 /// Sends what is queued; the values of the call come at once, or when the coroutine is resumed.
 int wait_on_handle(lua_State* lua, ScriptSlot& slot, std::uint32_t handle,
                    std::optional<base::Micros> timeout) {
   slot.set_waiting(ScriptSlot::Waiting::Handle, handle);
-  if (slot.context().wait_for(handle, timeout)) {
+  if (wait_for(slot, handle, timeout)) {
     slot.set_waiting(ScriptSlot::Waiting::None, 0);
     slot.push_result(lua, handle);
     return 1;
@@ -169,7 +185,7 @@ int wait_cond(lua_State* lua) {
   check_can_wait(lua, slot, "wait_cond: cannot call while already in wait mode");
   slot.set_waiting(ScriptSlot::Waiting::Count, 0);
   const auto wanted = static_cast<std::uint32_t>(std::min<lua_Integer>(count, UINT32_MAX));
-  if (slot.context().wait_until(wanted, static_cast<WaitMode>(mode), timeout)) {
+  if (wait_until(slot, wanted, static_cast<WaitMode>(mode), timeout)) {
     slot.set_waiting(ScriptSlot::Waiting::None, 0);
     lua_pushinteger(lua, slot.context().done());
     return 1;
@@ -337,13 +353,13 @@ int run_local(lua_State* lua) {
   }
   check_can_wait(lua, *slot, "wait: cannot call while already in wait mode");
   if (!can_run_locally(request.command())) {
-    push_owned_reply(lua, nullptr).assign("SERVER_ERROR bad request\r\n", {});
+    push_owned_reply(lua).assign("SERVER_ERROR bad request\r\n", {});
     return 1;
   }
   const std::uint32_t handle = slot->local_handle();
   slot->context().enqueue(handle, request);
   slot->set_waiting(ScriptSlot::Waiting::Local, handle);
-  if (slot->context().wait_for(handle, std::nullopt)) {
+  if (wait_for(*slot, handle, std::nullopt)) {
     slot->set_waiting(ScriptSlot::Waiting::None, 0);
     slot->push_local_result(lua);
     return 1;

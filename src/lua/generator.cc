@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 #include "lua/native_hook.h"
 #include "lua/script_slot.h"
 #include "lua/worker_state.h"
@@ -15,6 +16,9 @@ namespace kvferry::lua {
 using call::Call;
 
 namespace {
+
+/// Of a free slot, before a request needs it.
+constexpr std::size_t kSlotBytesFetched = 10 * base::kCacheLineBytes;
 
 Generator* box_at(lua_State* lua, int index) {
   return static_cast<Generator*>(luaL_testudata(lua, index, kGeneratorType));
@@ -34,6 +38,9 @@ int new_handle(lua_State* lua) {
   Generator& generator = check_generator(lua, 1);
   if (generator.is_ready()) {
     return raise(lua, "cannot modify function generator after calling ready");
+  }
+  if (generator.handles().size() >= kHandlesMax) {
+    return raise(lua, "too many handles for one function generator");
   }
   Generator::Target target;
   if (call::Target* pool = Vm::owner_of<WorkerState>(lua).target_at(lua, 2)) {
@@ -208,6 +215,12 @@ void Generator::pin() {
   state_.pin(this);
 }
 
+void Generator::count_active() {
+  if (active_++ == 0 && acquired_ == 0) {
+    pin();
+  }
+}
+
 void Generator::unpin_if_unused() {
   if (acquired_ == 0 && active_ == 0) {
     state_.unpin(this);
@@ -263,6 +276,12 @@ ScriptSlot* Generator::take_slot() {
   }
   ScriptSlot* slot = free_.back();
   free_.pop_back();
+  // Those of the next requests: the first has been fetched itself by now.
+  if (!free_.empty()) {
+    free_.back()->prefetch();
+    base::prefetch(*(free_.end() - std::min<std::ptrdiff_t>(2, std::ssize(free_))),
+                   kSlotBytesFetched);
+  }
   return slot;
 }
 
@@ -282,9 +301,7 @@ void Generator::start(Call& call, const memcache::Request& request, bool is_coun
     call::answer(call, kStartFailureLine, memcache::ReplyCode::ServerError);
     return;
   }
-  if (active_++ == 0) {
-    pin();
-  }
+  count_active();
   slot->is_counted = is_counted;
   if (is_counted) {
     state_.stats().active.add(1);
@@ -308,9 +325,7 @@ bool Generator::run_plain(Call& call, const memcache::Request& request) {
   if (target == nullptr) {
     return false;
   }
-  if (active_++ == 0) {
-    pin();
-  }
+  count_active();
   forward_.send(call, request, *target);
   return true;
 }

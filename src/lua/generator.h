@@ -19,6 +19,7 @@
 #include "lua/hookable.h"
 #include "lua/plain_function.h"
 #include "lua/stack.h"
+#include "lua/tickets.h"
 
 namespace kvferry::lua {
 
@@ -27,6 +28,8 @@ class WorkerState;
 
 inline constexpr const char* kGeneratorType = "mcp.funcgen";
 inline constexpr std::size_t kGeneratorNameBytesMax = 80;
+/// Handles of one generator.
+inline constexpr std::size_t kHandlesMax = Ticket::kHandles;
 /// Request and response objects that one slot may make.
 inline constexpr std::uint32_t kSlotObjectsMax = 255;
 
@@ -96,6 +99,7 @@ class Generator final : public Hookable, public call::Target {
   void release_handles();
   void close();
   void drop_slots();
+  void count_active();
   void pin();
   void unpin_if_unused();
 

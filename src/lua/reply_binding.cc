@@ -2,12 +2,13 @@
 
 #include "lua/box_type.h"
 #include "lua/boxes.h"
+#include "lua/script_slot.h"
+#include "lua/tickets.h"
 
 namespace kvferry::lua {
 namespace {
 
 using route::RouteReply;
-using route::RouteRequest;
 
 // As with requests, only what must be destroyed has a finalizer.
 constexpr BoxType kShownReply{.name = kReplyType, .registry_name = kReplyType};
@@ -18,6 +19,9 @@ struct OwnedReply {
   RouteReply reply;
 };
 static_assert(alignof(OwnedReply) <= alignof(lua_Integer), "what Lua aligns userdata to");
+
+constexpr std::string_view kRequestIsOver =
+    "response: its request is over, it cannot be used any more";
 
 ReplyBox* reply_box_at(lua_State* lua, int index) {
   return static_cast<ReplyBox*>(box_at(lua, index, kShownReply, kOwnedReply));
@@ -83,6 +87,14 @@ int elapsed(lua_State* lua) {
 
 /// Also when the request is over: a variable may be closed late, and then there is nothing to free.
 int close(lua_State* lua) {
+  if (lua_islightuserdata(lua, 1)) {
+    if (RouteReply* const reply = reply_at(lua, 1)) {
+      reply->close();
+    } else if (Ticket::at(lua, 1).is_foreign() || Ticket::at(lua, 1).is_request()) {
+      refuse_ticket(lua, 1, kReplyType);
+    }
+    return 0;
+  }
   ReplyBox* const box = reply_box_at(lua, 1);
   if (box == nullptr) {
     refuse_type(lua, 1, kShownReply);
@@ -112,35 +124,48 @@ constexpr luaL_Reg kOwnedMetamethods[] = {
 
 }  // namespace
 
-ReplyBox* push_reply(lua_State* lua, RouteReply& reply, const RouteRequest* request) {
+ReplyBox* push_reply(lua_State* lua, RouteReply& reply) {
   auto* const box =
       std::construct_at(static_cast<ReplyBox*>(lua_newuserdatauv(lua, sizeof(ReplyBox), 0)));
   box->reply = &reply;
-  box->request = request;
   set_box_type(lua, kShownReply);
   return box;
 }
 
-RouteReply& push_owned_reply(lua_State* lua, const RouteRequest* request) {
+RouteReply& push_owned_reply(lua_State* lua) {
   auto* const owned =
       std::construct_at(static_cast<OwnedReply*>(lua_newuserdatauv(lua, sizeof(OwnedReply), 0)));
-  owned->box = ReplyBox{.reply = &owned->reply, .request = request, .is_owned = true};
+  owned->box = ReplyBox{.reply = &owned->reply, .is_owned = true};
   set_box_type(lua, kOwnedReply);
   return owned->reply;
 }
 
 RouteReply& check_reply(lua_State* lua, int index) {
+  if (lua_islightuserdata(lua, index)) [[likely]] {
+    if (RouteReply* const reply = reply_at(lua, index)) [[likely]] {
+      return *reply;
+    }
+    if (Ticket::at(lua, index).is_foreign() || Ticket::at(lua, index).is_request()) {
+      refuse_ticket(lua, index, kReplyType);
+    }
+    raise(lua, kRequestIsOver);
+  }
   const ReplyBox* const box = reply_box_at(lua, index);
   if (box == nullptr) {
     refuse_type(lua, index, kShownReply);
   }
   if (box->reply == nullptr) {
-    raise(lua, "response: its request is over, it cannot be used any more");
+    raise(lua, kRequestIsOver);
   }
   return *box->reply;
 }
 
 RouteReply* reply_at(lua_State* lua, int index) {
+  if (lua_islightuserdata(lua, index)) [[likely]] {
+    const Ticket ticket = Ticket::at(lua, index);
+    ScriptSlot* const slot = ticket.is_request() ? nullptr : slot_of(lua, ticket);
+    return slot == nullptr ? nullptr : &slot->context().reply(ticket.handle());
+  }
   const ReplyBox* const box = reply_box_at(lua, index);
   return box == nullptr ? nullptr : box->reply;
 }

@@ -4,6 +4,8 @@
 #include "lua/box_type.h"
 #include "lua/boxes.h"
 #include "lua/constants.h"
+#include "lua/script_slot.h"
+#include "lua/tickets.h"
 #include "protocol/memcache/number.h"
 
 namespace kvferry::lua {
@@ -14,8 +16,8 @@ using route::FlagToken;
 using route::RouteReply;
 using route::RouteRequest;
 
-// Boxes of requests that live elsewhere have no finalizer: there is one for each client request,
-// and the collector keeps what has a finalizer for another cycle.
+// Boxes of requests that live elsewhere have no finalizer, so that the collector need not keep them
+// for another cycle.
 constexpr BoxType kShownRequest{.name = kRequestType, .registry_name = kRequestType};
 constexpr BoxType kOwnedRequest{.name = kRequestType, .registry_name = "mcp.request (owned)"};
 
@@ -28,6 +30,7 @@ struct OwnedRequest {
 static_assert(alignof(OwnedRequest) <= alignof(lua_Integer), "what Lua aligns userdata to");
 
 constexpr const char* kLineEnd = "\r\n";
+constexpr std::string_view kRequestIsOver = "request is over: its object cannot be used any more";
 
 RequestBox* request_box_at(lua_State* lua, int index) {
   return static_cast<RequestBox*>(box_at(lua, index, kShownRequest, kOwnedRequest));
@@ -365,17 +368,33 @@ RequestBox* push_request(lua_State* lua, RouteRequest& request) {
 }
 
 RouteRequest& check_request(lua_State* lua, int index) {
+  if (lua_islightuserdata(lua, index)) [[likely]] {
+    const Ticket ticket = Ticket::at(lua, index);
+    ScriptSlot* const slot = slot_of(lua, ticket);
+    if (slot != nullptr && ticket.is_request()) [[likely]] {
+      return slot->request();
+    }
+    if (ticket.is_foreign() || !ticket.is_request()) {
+      refuse_ticket(lua, index, kRequestType);
+    }
+    raise(lua, kRequestIsOver);
+  }
   const RequestBox* const box = request_box_at(lua, index);
   if (box == nullptr) {
     refuse_type(lua, index, kShownRequest);
   }
   if (box->request == nullptr) {
-    raise(lua, "request is over: its object cannot be used any more");
+    raise(lua, kRequestIsOver);
   }
   return *box->request;
 }
 
 RouteRequest* request_at(lua_State* lua, int index) {
+  if (lua_islightuserdata(lua, index)) [[likely]] {
+    const Ticket ticket = Ticket::at(lua, index);
+    ScriptSlot* const slot = ticket.is_request() ? slot_of(lua, ticket) : nullptr;
+    return slot == nullptr ? nullptr : &slot->request();
+  }
   const RequestBox* const box = request_box_at(lua, index);
   return box == nullptr ? nullptr : box->request;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 #include "lua/generator.h"
 #include "lua/worker_state.h"
 
@@ -20,18 +21,19 @@ namespace {
 // User values of a context's userdata.
 constexpr int kThreadValue = 1;
 constexpr int kFunctionValue = 2;
-constexpr int kRequestValue = 3;
-constexpr int kObjectsValue = 4;
-constexpr int kFixedValues = 4;
-constexpr int reply_value(std::uint32_t handle) {
-  return kFixedValues + 1 + 2 * static_cast<int>(handle);
-}
+constexpr int kObjectsValue = 3;
+constexpr int kFixedValues = 3;
 constexpr int callback_value(std::uint32_t handle) {
-  return reply_value(handle) + 1;
+  return kFixedValues + 1 + static_cast<int>(handle);
 }
 // What lies at the bottom of the coroutine's stack all the time.
 constexpr int kContextPlace = 1;
 constexpr int kFunctionPlace = 2;
+
+/// Of a coroutine and of its stack, before a reply resumes it.
+constexpr std::size_t kThreadBytesFetched = 4 * base::kCacheLineBytes;
+constexpr std::size_t kStackBytesFetched = 4 * base::kCacheLineBytes;
+constexpr std::size_t kRequestBytesFetched = 3 * base::kCacheLineBytes;
 
 constexpr std::string_view kBackendFailureLine = "SERVER_ERROR backend failure\r\n";
 constexpr std::string_view kScriptFailureLine = "SERVER_ERROR lua failure\r\n";
@@ -52,12 +54,12 @@ std::vector<call::Target*> targets_of(const Generator& generator,
 }  // namespace
 
 ScriptSlot::ScriptSlot(Generator& generator, std::vector<std::unique_ptr<ScriptSlot>> children)
-    : state_(generator.state()),
+    : context_(generator.state().loop(), generator.state().calls(), *this,
+               targets_of(generator, children, generator.state())),
+      state_(generator.state()),
       generator_(generator),
-      children_(std::move(children)),
-      context_(state_.loop(), state_.calls(), *this, targets_of(generator, children_, state_)),
-      reply_boxes_(context_.handle_count(), nullptr),
-      has_callback_(context_.handle_count(), false) {
+      has_callback_(context_.handle_count(), false),
+      children_(std::move(children)) {
   for (const auto& child : children_) {
     if (child != nullptr) {
       child->parent_ = this;
@@ -73,7 +75,9 @@ ScriptSlot::~ScriptSlot() {
     return;
   }
   // Scripts may keep the context and objects of it longer.
-  cut_boxes();
+  if (!ticket_.is_foreign()) {
+    state_.tickets().withdraw(ticket_);
+  }
   for (RequestBox* box : made_request_boxes_) {
     box->request = nullptr;
   }
@@ -81,7 +85,7 @@ ScriptSlot::~ScriptSlot() {
     box->reply = nullptr;
   }
   lua_State* lua = state_.main();
-  *static_cast<ScriptSlot**>(lua_touserdata(thread_, kContextPlace)) = nullptr;
+  *context_box_ = nullptr;
   generator_.push_anchors(lua);
   if (lua_istable(lua, -1)) {
     lua_pushnil(lua);
@@ -117,27 +121,50 @@ int ScriptSlot::build_protected(lua_State* lua) {
 
 /// Pushes the userdata of this slot, kept by the generator's anchors from now on, with a coroutine.
 void ScriptSlot::make_context(lua_State* lua) {
-  const int values = kFixedValues + 2 * static_cast<int>(context_.handle_count());
+  const int values = kFixedValues + static_cast<int>(context_.handle_count());
   auto* box = static_cast<ScriptSlot**>(lua_newuserdatauv(lua, sizeof(ScriptSlot*), values));
   *box = this;
   luaL_setmetatable(lua, kContextType);
   lua_newtable(lua);
   lua_setiuservalue(lua, -2, kObjectsValue);
+  lua_State* thread = make_thread(lua);
   generator_.push_anchors(lua);
   lua_pushvalue(lua, -2);
   lua_rawsetp(lua, -2, this);
   lua_pop(lua, 1);
+  // From here on the destructor has something to undo.
+  thread_ = thread;
+  context_box_ = box;
+  const std::optional<Ticket> ticket = state_.tickets().issue(*this);
+  if (!ticket) {
+    raise(lua, "too many function slots");
+  }
+  ticket_ = *ticket;
+}
+
+/// A coroutine for the context at the top of the stack, which keeps it.
+lua_State* ScriptSlot::make_thread(lua_State* lua) {
   lua_State* thread = lua_newthread(lua);
+  stack_ = state_.vm().last_block();
+  lua_sethook(thread, nullptr, 0, 0);  // It would inherit that of a run which counts.
   lua_setiuservalue(lua, -2, kThreadValue);
   lua_pushvalue(lua, -1);
   lua_xmove(lua, thread, 1);
-  thread_ = thread;
+  return thread;
 }
 
 /// Puts what every request needs at the bottom of the coroutine's stack, where the context is.
 void ScriptSlot::prepare_thread() {
   lua_settop(thread_, kContextPlace);
   lua_getiuservalue(thread_, kContextPlace, kFunctionValue);
+  function_ = lua_topointer(thread_, kFunctionPlace);
+}
+
+void ScriptSlot::prefetch() const {
+  base::prefetch(thread_, kThreadBytesFetched);
+  base::prefetch(stack_, kStackBytesFetched);
+  base::prefetch(function_);
+  base::prefetch(&own_request_, kRequestBytesFetched);
 }
 
 ScriptSlot::Plain ScriptSlot::plain() const {
@@ -150,8 +177,8 @@ ScriptSlot::Plain ScriptSlot::plain() const {
   Plain found;
   int is_number = 0;
   const lua_Integer handle = lua_tointegerx(thread_, -1, &is_number);
-  if (lua_touserdata(thread_, -2) == lua_touserdata(thread_, kContextPlace) && is_number != 0 &&
-      handle >= 0 && handle < local_handle() && !has_callback_[static_cast<std::size_t>(handle)]) {
+  if (is_context(lua_touserdata(thread_, -2)) && is_number != 0 && handle >= 0 &&
+      handle < local_handle() && !has_callback_[static_cast<std::size_t>(handle)]) {
     found = Plain{.kind = PlainKind::Forward, .handle = static_cast<std::uint32_t>(handle)};
   }
   lua_pop(thread_, 2);
@@ -169,6 +196,13 @@ void ScriptSlot::answer_text(Call& call) {
                                             .is_last = true,
                                             .origin = call::ReplyOrigin::Script});
   lua_settop(thread_, kFunctionPlace);
+}
+
+/// Pushes the context when it is not on the coroutine's stack any more.
+void ScriptSlot::push_anchored_context(lua_State* lua) const {
+  generator_.push_anchors(lua);
+  lua_rawgetp(lua, -1, this);
+  lua_remove(lua, -2);
 }
 
 void ScriptSlot::push_context(lua_State* lua) const {
@@ -195,25 +229,11 @@ void ScriptSlot::send(Call& call, const memcache::Request& request) {
   }
   context_.begin(call);
   lua_pushvalue(thread_, kFunctionPlace);
-  push_request_box(thread_);
+  ticket_.push(thread_);
   resume(1);
   if (is_busy_ && request_ == &own_request_) {
     own_request_.keep();  // It is not over, and the client's bytes go.
   }
-}
-
-void ScriptSlot::push_request_box(lua_State* lua) {
-  if (request_box_ != nullptr) {
-    push_context(lua);
-    lua_getiuservalue(lua, -1, kRequestValue);
-    lua_remove(lua, -2);
-    return;
-  }
-  request_box_ = push_request(lua, *request_);
-  push_context(lua);
-  lua_pushvalue(lua, -2);
-  lua_setiuservalue(lua, -2, kRequestValue);
-  lua_pop(lua, 1);
 }
 
 void ScriptSlot::resume(int arguments) {
@@ -221,19 +241,21 @@ void ScriptSlot::resume(int arguments) {
   int results = 0;
   lua_State* from = state_.current();
   int status = 0;
+  bool is_used_up = false;
   {
     const Vm::Run run(state_.vm(), thread_);
     const WorkerState::Running running(state_, thread_, *this);
     status = lua_resume(thread_, from, arguments, &results);
+    is_used_up = run.is_used_up();
   }
   if (status == LUA_OK) {
     finish();
   } else if (status != LUA_YIELD) {
-    fail(status);
+    fail(is_used_up);
   } else if (waiting_ == Waiting::None) {
     // The script's own yield, which nobody would ever resume.
     lua_pushliteral(thread_, "attempt to yield from a route function");
-    fail(LUA_ERRRUN);
+    fail(is_used_up);
   }
 }
 
@@ -283,20 +305,12 @@ void ScriptSlot::push_result(lua_State* lua, std::uint32_t handle) {
     push_text(lua, reply.bytes());
     return;
   }
-  push_context(lua);
-  if (reply_boxes_[handle] == nullptr) {
-    reply_boxes_[handle] = push_reply(lua, reply, context_.request_of(handle));
-    lua_pushvalue(lua, -1);
-    lua_setiuservalue(lua, -3, reply_value(handle));
-  } else {
-    lua_getiuservalue(lua, -1, reply_value(handle));
-  }
-  lua_remove(lua, -2);
+  ticket_.of_reply(handle).push(lua);
 }
 
 void ScriptSlot::push_local_result(lua_State* lua) {
   const RouteReply& reply = context_.reply(local_handle());
-  RouteReply& copy = push_owned_reply(lua, nullptr);
+  RouteReply& copy = push_owned_reply(lua);
   copy.copy_from(reply);
   context_.reopen(local_handle());
 }
@@ -307,12 +321,14 @@ void ScriptSlot::set_callback(lua_State* lua, std::uint32_t handle) {
   lua_setiuservalue(lua, -2, callback_value(handle));
   lua_pop(lua, 1);
   has_callback_[handle] = true;
+  has_callbacks_ = true;
 }
 
 bool ScriptSlot::push_new_request(lua_State* lua) {
   if (made_requests_.size() + made_replies_.size() >= generator_.objects_max()) {
     return false;
   }
+  has_made_objects_ = true;
   made_requests_.push_back(std::make_unique<route::RouteRequest>());
   made_request_boxes_.push_back(push_request(lua, *made_requests_.back()));
   push_context(lua);
@@ -327,8 +343,9 @@ bool ScriptSlot::push_new_reply(lua_State* lua) {
   if (made_requests_.size() + made_replies_.size() >= generator_.objects_max()) {
     return false;
   }
+  has_made_objects_ = true;
   made_replies_.push_back(std::make_unique<RouteReply>());
-  made_reply_boxes_.push_back(push_reply(lua, *made_replies_.back(), nullptr));
+  made_reply_boxes_.push_back(push_reply(lua, *made_replies_.back()));
   push_context(lua);
   lua_getiuservalue(lua, -1, kObjectsValue);
   lua_pushvalue(lua, -3);
@@ -338,7 +355,7 @@ bool ScriptSlot::push_new_reply(lua_State* lua) {
 }
 
 bool ScriptSlot::push_callback(lua_State* lua, std::uint32_t handle) {
-  if (!has_callback_[handle]) {
+  if (!has_callbacks_ || !has_callback_[handle]) {
     return false;
   }
   push_context(lua);
@@ -356,7 +373,7 @@ Verdict ScriptSlot::on_arrival(std::uint32_t handle, ResultClass natural) {
     return verdict;
   }
   push_result(lua, handle);
-  push_request_box(lua);
+  ticket_.push(lua);
   const Vm::Run run(state_.vm(), lua);
   if (lua_pcall(lua, 2, 2, 0) != LUA_OK) {
     state_.report_error(lua);
@@ -375,14 +392,23 @@ Verdict ScriptSlot::on_arrival(std::uint32_t handle, ResultClass natural) {
   return verdict;
 }
 
-void ScriptSlot::fail(int /*status*/) {
+void ScriptSlot::fail(bool is_used_up) {
   // The message is on top of the coroutine's stack.
   state_.report_script_error(thread_);
-  lua_resetthread(thread_);
-  lua_settop(thread_, 0);
-  generator_.push_anchors(thread_);
-  lua_rawgetp(thread_, -1, this);
-  lua_replace(thread_, kContextPlace);
+  if (is_used_up) {
+    lua_State* lua = state_.main();
+    push_anchored_context(lua);
+    thread_ = make_thread(lua);
+    lua_pop(lua, 1);
+  } else {
+    {
+      // Variables that are to be closed run the script's code.
+      const Vm::Run run(state_.vm(), thread_);
+      lua_resetthread(thread_);
+    }
+    lua_settop(thread_, 0);
+    push_anchored_context(thread_);
+  }
   prepare_thread();
   if (context_.is_waiting()) {
     context_.cancel_wait();
@@ -455,13 +481,15 @@ void ScriptSlot::settle_if_done() {
   }
   is_busy_ = false;
   state_.stats().buffer_bytes.sub(std::exchange(charged_bytes_, 0));
-  cut_boxes();
+  ticket_ = state_.tickets().renew(ticket_, *this);
   context_.reset();
-  for (const auto& made : made_requests_) {
-    made->reset();
-  }
-  for (const auto& made : made_replies_) {
-    made->reset();
+  if (has_made_objects_) {
+    for (const auto& made : made_requests_) {
+      made->reset();
+    }
+    for (const auto& made : made_replies_) {
+      made->reset();
+    }
   }
   own_request_.reset();
   request_ = nullptr;
@@ -476,20 +504,6 @@ void ScriptSlot::settle_if_done() {
 void ScriptSlot::charge(std::size_t bytes) {
   charged_bytes_ += bytes;
   state_.stats().buffer_bytes.add(bytes);
-}
-
-void ScriptSlot::cut_boxes() {
-  if (request_box_ != nullptr) {
-    request_box_->request = nullptr;
-    request_box_ = nullptr;
-  }
-  for (ReplyBox*& box : reply_boxes_) {
-    if (box != nullptr) {
-      box->reply = nullptr;
-      box->request = nullptr;
-      box = nullptr;
-    }
-  }
 }
 
 }  // namespace kvferry::lua

@@ -21,6 +21,7 @@
 #include "lua/boxes.h"
 #include "lua/plain_function.h"
 #include "lua/stack.h"
+#include "lua/tickets.h"
 #include "route/context.h"
 
 namespace kvferry::lua {
@@ -54,9 +55,18 @@ class ScriptSlot final : public call::Target, private route::ContextHost {
   /// Set by the generator: the request counts as one that a client has under way.
   bool is_counted = false;
 
+  /// route::ContextHost: fetches what a request or a reply needs, this itself apart.
+  void prefetch() const override;
+
   // For bindings.
 
   route::Context& context() { return context_; }
+  /// The request that is being served.
+  route::RouteRequest& request() { return *request_; }
+  /// Of that request; those of earlier ones are over.
+  Ticket ticket() const { return ticket_; }
+  /// Whether the userdata at `box` is this slot's rctx.
+  bool is_context(const void* box) const { return box == context_box_; }
   lua_State* thread() const { return thread_; }
   Generator& generator() { return generator_; }
   WorkerState& state() { return state_; }
@@ -90,36 +100,32 @@ class ScriptSlot final : public call::Target, private route::ContextHost {
 
   static int build_protected(lua_State* lua);
   void make_context(lua_State* lua);
+  lua_State* make_thread(lua_State* lua);
   void prepare_thread();
   void resume(int arguments);
-  void fail(int status);
+  void fail(bool is_used_up);
   void finish();
   void answer_with(route::RouteReply& reply);
   void answer(std::string_view bytes, memcache::ReplyCode code, call::ReplyOrigin origin);
   void end();
   void settle_if_done();
   void charge(std::size_t bytes);
-  void cut_boxes();
   void push_context(lua_State* lua) const;
-  void push_request_box(lua_State* lua);
+  void push_anchored_context(lua_State* lua) const;
   bool push_callback(lua_State* lua, std::uint32_t handle);
 
+  // What a reply needs comes first, and lies together.
+  route::Context context_;
+  call::Call* call_ = nullptr;  // Until it is answered.
+  route::RouteRequest* request_ = nullptr;
+  lua_State* thread_ = nullptr;
+  const void* stack_ = nullptr;     // The coroutine's, as it was made: to be fetched ahead.
+  const void* function_ = nullptr;  // The route function; the same.
   WorkerState& state_;
   Generator& generator_;
   ScriptSlot* parent_ = nullptr;
-  std::vector<std::unique_ptr<ScriptSlot>> children_;  // By handle; null where it is no generator.
-  route::Context context_;
-  route::RouteRequest own_request_;
-  route::RouteRequest* request_ = nullptr;
-  call::Call* call_ = nullptr;  // Until it is answered.
-  lua_State* thread_ = nullptr;
-  RequestBox* request_box_ = nullptr;
-  std::vector<ReplyBox*> reply_boxes_;  // By handle; those that scripts have been given.
-  std::vector<bool> has_callback_;
-  std::vector<std::unique_ptr<route::RouteRequest>> made_requests_;
-  std::vector<std::unique_ptr<route::RouteReply>> made_replies_;
-  std::vector<RequestBox*> made_request_boxes_;
-  std::vector<ReplyBox*> made_reply_boxes_;
+  ScriptSlot** context_box_ = nullptr;  // What the userdata of rctx holds.
+  Ticket ticket_;
   std::size_t charged_bytes_ = 0;  // To the account of buffers.
   std::uint32_t busy_children_ = 0;
   std::uint32_t waiting_handle_ = 0;
@@ -127,6 +133,15 @@ class ScriptSlot final : public call::Target, private route::ContextHost {
   PlainKind plain_kind_ = PlainKind::None;
   bool is_busy_ = false;    // From send() until everything has settled.
   bool is_settled_ = true;  // The context has ended and nothing of it is in flight.
+  bool has_callbacks_ = false;
+  bool has_made_objects_ = false;
+  route::RouteRequest own_request_;
+  std::vector<bool> has_callback_;                     // By handle.
+  std::vector<std::unique_ptr<ScriptSlot>> children_;  // By handle; null where it is no generator.
+  std::vector<std::unique_ptr<route::RouteRequest>> made_requests_;
+  std::vector<std::unique_ptr<route::RouteReply>> made_replies_;
+  std::vector<RequestBox*> made_request_boxes_;
+  std::vector<ReplyBox*> made_reply_boxes_;
 };
 
 /// Adds the type of rctx.

@@ -72,6 +72,7 @@ void WorkerState::define_api() {
   define_constants(lua);
   define_request(lua);
   define_reply(lua);
+  define_tickets(lua);
   define_inspectors(lua);
   define_mutators(lua);
   define_context(lua);

@@ -25,6 +25,7 @@
 #include "lua/hooks.h"
 #include "lua/plain_function.h"
 #include "lua/script_stats.h"
+#include "lua/tickets.h"
 #include "lua/vm.h"
 #include "net/loop.h"
 #include "route/route_reply.h"
@@ -184,7 +185,9 @@ class WorkerState final : private ConfigObjects {
     ScriptSlot* slot_before_;
   };
   /// The slot whose request runs now; null outside of requests.
-  ScriptSlot* running_slot() { return current_slot_; }
+  ScriptSlot* running_slot() const { return current_slot_; }
+  TicketBook& tickets() { return tickets_; }
+  const TicketBook& tickets() const { return tickets_; }
 
   /// The pool, the local cache or the native route at `index` as a target; null when it is none.
   call::Target* target_at(lua_State* lua, int index);
@@ -226,6 +229,7 @@ class WorkerState final : private ConfigObjects {
 
   Setup setup_;
   LocalTarget local_;
+  TicketBook tickets_;  // Slots give theirs back while the state is closed.
   Vm vm_;
   SavedGlobals globals_;
   Hooks hooks_;

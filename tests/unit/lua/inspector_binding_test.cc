@@ -17,7 +17,7 @@ struct Scripted {
   void answer(std::string_view line) {
     reply.reset();
     ASSERT_TRUE(reply.assign(line, "")) << line;
-    push_reply(state.lua, reply, nullptr);
+    push_reply(state.lua, reply);
     lua_setglobal(state.lua, "res");
   }
 

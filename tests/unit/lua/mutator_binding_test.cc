@@ -11,7 +11,7 @@ struct Scripted {
   Scripted() : state(define_request, define_reply, define_mutators) {
     request_box = push_request(state.lua, request);
     lua_setglobal(state.lua, "dst");
-    push_reply(state.lua, reply, nullptr);
+    push_reply(state.lua, reply);
     lua_setglobal(state.lua, "res");
     run("function req(line, value) return mcp.request(line .. '\\r\\n', value) end");
   }

@@ -11,7 +11,7 @@ struct Scripted {
   explicit Scripted(std::string_view line, std::string_view value = {})
       : state(define_request, define_reply) {
     EXPECT_TRUE(reply.assign(line, value)) << line;
-    box = push_reply(state.lua, reply, nullptr);
+    box = push_reply(state.lua, reply);
     lua_setglobal(state.lua, "res");
   }
   std::string run(std::string_view code) { return state.run(code); }
@@ -73,7 +73,7 @@ TEST(ReplyBinding, FreesItsBytesWhenClosed) {
 
 TEST(ReplyBinding, CutsOffWhatIsOver) {
   Scripted script("HD t1\r\n");
-  push_owned_reply(script.state.lua, nullptr).copy_from(script.reply);
+  push_owned_reply(script.state.lua).copy_from(script.reply);
   lua_setglobal(script.state.lua, "kept");
   EXPECT_EQ(script.run("return kept:line()"), "t1");
   script.run("getmetatable(kept).__gc(kept)");
@@ -107,7 +107,7 @@ TEST(ReplyBinding, FindsRepliesAmongOtherValues) {
   EXPECT_EQ(reply_at(state.lua, -1), nullptr);
   EXPECT_EQ(reply_at(state.lua, 7), nullptr);
   EXPECT_EQ(request_at(state.lua, -1), nullptr);
-  route::RouteReply& owned = push_owned_reply(state.lua, nullptr);
+  route::RouteReply& owned = push_owned_reply(state.lua);
   EXPECT_EQ(reply_at(state.lua, -1), &owned);
   EXPECT_EQ(request_at(state.lua, -1), nullptr);
   lua_settop(state.lua, 0);

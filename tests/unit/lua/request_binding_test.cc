@@ -22,7 +22,7 @@ struct Scripted {
   /// Puts an answer into the global `res`.
   void answer(std::string_view line, std::string_view value = {}) {
     ASSERT_TRUE(reply.assign(line, value)) << line;
-    push_reply(state.lua, reply, &request);
+    push_reply(state.lua, reply);
     lua_setglobal(state.lua, "res");
   }
   std::string run(std::string_view code) { return state.run(code); }
