@@ -58,6 +58,7 @@ ScriptSlot::ScriptSlot(Generator& generator, std::vector<std::unique_ptr<ScriptS
                targets_of(generator, children, generator.state())),
       state_(generator.state()),
       generator_(generator),
+      name_(generator.name()),
       has_callback_(context_.handle_count(), false),
       children_(std::move(children)) {
   for (const auto& child : children_) {
@@ -65,12 +66,12 @@ ScriptSlot::ScriptSlot(Generator& generator, std::vector<std::unique_ptr<ScriptS
       child->parent_ = this;
     }
   }
-  state_.names().add_slots(generator_.name(), 1);
+  state_.names().add_slots(name_, 1);
 }
 
 ScriptSlot::~ScriptSlot() {
   KVF_CHECK(!is_busy_);
-  state_.names().add_slots(generator_.name(), -1);
+  state_.names().add_slots(name_, -1);
   if (thread_ == nullptr) {
     return;
   }
@@ -86,10 +87,12 @@ ScriptSlot::~ScriptSlot() {
   }
   lua_State* lua = state_.main();
   *context_box_ = nullptr;
-  generator_.push_anchors(lua);
-  if (lua_istable(lua, -1)) {
+  state_.push_object(lua, &generator_);
+  if (lua_isnil(lua, -1) == 0) {
+    lua_getiuservalue(lua, -1, 1);
     lua_pushnil(lua);
     lua_rawsetp(lua, -2, this);
+    lua_pop(lua, 1);
   }
   lua_pop(lua, 1);
 }

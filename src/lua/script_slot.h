@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -136,6 +137,7 @@ class ScriptSlot final : public call::Target, private route::ContextHost {
   bool has_callbacks_ = false;
   bool has_made_objects_ = false;
   route::RouteRequest own_request_;
+  std::string name_;  // Of the generator, which the collector may destroy before this.
   std::vector<bool> has_callback_;                     // By handle.
   std::vector<std::unique_ptr<ScriptSlot>> children_;  // By handle; null where it is no generator.
   std::vector<std::unique_ptr<route::RouteRequest>> made_requests_;
