@@ -1,7 +1,7 @@
 # Libraries we link, each with its reason in docs/dependencies.md.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
-find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto SSL)
 find_package(fmt REQUIRED)
 pkg_check_modules(uring REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)

@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "net/tls_filter.h"
+
 namespace kvferry::net {
 namespace {
 
@@ -113,7 +115,8 @@ void EpollEngine::finish_connect(Stream& stream) {
     fail_stream(stream, error);
     return;
   }
-  stream.phase_ = stream.closes_after_output_ ? Stream::Phase::Draining : Stream::Phase::Open;
+  stream.phase_ = stream.closes_after_output_ && stream.tls_ == nullptr ? Stream::Phase::Draining
+                                                                        : Stream::Phase::Open;
   stream.mark_dirty();
   if (stream.phase_ == Stream::Phase::Open) {
     stream.handler_->on_connected();
@@ -159,6 +162,7 @@ void EpollEngine::on_hang_up(Stream& stream) {
 void EpollEngine::flush_stream(Stream& stream) {
   if (stream.phase_ == Stream::Phase::Closed) {
     stream.output_.clear();
+    stream.sending_.clear();
     if (!stream.has_owner_) {
       free_stream(stream);
     }
@@ -170,10 +174,12 @@ void EpollEngine::flush_stream(Stream& stream) {
     }
     return;
   }
-  if (!stream.output_.empty() && !stream.is_full_) {
-    send_output(stream);
+  if (stream.tls_ != nullptr) [[unlikely]] {
+    flush_tls(stream);
+  } else if (!stream.output_.empty() && !stream.is_full_) {
+    send_output(stream, stream.output_);
   }
-  if (stream.phase_ == Stream::Phase::Draining && stream.output_.empty()) {
+  if (stream.phase_ == Stream::Phase::Draining && stream.output_bytes() == 0) {
     finish_draining(stream);
   }
   if (stream.phase_ != Stream::Phase::Closed) {
@@ -181,19 +187,29 @@ void EpollEngine::flush_stream(Stream& stream) {
   }
 }
 
-void EpollEngine::send_output(Stream& stream) {
+void EpollEngine::flush_tls(Stream& stream) {
+  stream.tls_->deliver_held();
+  if (stream.phase_ != Stream::Phase::Closed && !stream.is_full_) {
+    stream.tls_->encrypt();
+    if (stream.phase_ != Stream::Phase::Closed && !stream.sending_.empty()) {
+      send_output(stream, stream.sending_);
+    }
+  }
+}
+
+void EpollEngine::send_output(Stream& stream, base::ByteChain& chain) {
   note_output(stream);
-  const std::string_view front = stream.output_.front();
+  const std::string_view front = chain.front();
   ssize_t sent = 0;
   std::size_t offered = front.size();
-  if (front.size() == stream.output_.size()) [[likely]] {
+  if (front.size() == chain.size()) [[likely]] {
     sent = ::send(stream.fd_, front.data(), front.size(), MSG_NOSIGNAL);
   } else {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): a KiB that gather() fills in
     std::array<iovec, kGatherMax> parts;
     msghdr message{};
     message.msg_iov = parts.data();
-    message.msg_iovlen = stream.output_.gather(parts.data(), parts.size());
+    message.msg_iovlen = chain.gather(parts.data(), parts.size());
     offered = 0;
     for (std::size_t i = 0; i < message.msg_iovlen; ++i) {
       offered += parts[i].iov_len;
@@ -211,11 +227,11 @@ void EpollEngine::send_output(Stream& stream) {
     return;
   }
   const auto size = static_cast<std::size_t>(sent);
-  stream.output_.consume(size);
+  chain.consume(size);
   if (size < offered) {
     stream.is_full_ = true;
-  } else if (!stream.output_.empty()) {
-    stream.mark_dirty();  // More than one gather list: the next round goes on.
+  } else if (stream.output_bytes() != 0) {
+    stream.mark_dirty();  // More than one gather list, or flush of TLS: the next round goes on.
   }
   report_drained(stream);
 }
@@ -243,7 +259,7 @@ void EpollEngine::unregister(Stream& stream) noexcept {
   stream.is_registered_ = false;
   // What a paused stream asks for, so that nothing is registered again before it resumes.
   stream.watched_ = 0;
-  if (!stream.output_.empty()) {
+  if (stream.output_bytes() != 0) {
     stream.is_full_ = false;
     stream.mark_dirty();  // The send will say what is wrong.
   }

@@ -60,7 +60,9 @@ class EpollEngine final : public Loop {
   void finish_connect(Stream& stream);
   void receive(Stream& stream);
   void on_hang_up(Stream& stream);
-  void send_output(Stream& stream);
+  void flush_tls(Stream& stream);
+  /// Sends from `chain`, which is the stream's output or what TLS made of it.
+  void send_output(Stream& stream, base::ByteChain& chain);
   void update_registration(Stream& stream) noexcept;
   void unregister(Stream& stream) noexcept;
 

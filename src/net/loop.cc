@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "net/epoll_engine.h"
+#include "net/tls_filter.h"
 #include "net/uring_engine.h"
 
 namespace kvferry::net {
@@ -160,7 +161,27 @@ void Loop::free_stream(Stream& stream) noexcept {
   hulls_.release(&stream);
 }
 
+bool Loop::may_shake() const noexcept {
+  return shaken_at_ != now_ || shaken_ < kTlsHandshakesPerTurn;
+}
+
+std::string_view Loop::tls_peer_name(int fd) const noexcept {
+  const auto found = tls_peers_.find(fd);
+  return found == tls_peers_.end() ? std::string_view{} : std::string_view(found->second);
+}
+
+void Loop::note_shaken() noexcept {
+  if (shaken_at_ != now_) {
+    shaken_at_ = now_;
+    shaken_ = 0;
+  }
+  ++shaken_;
+}
+
 void Loop::release_stream(Stream& stream) noexcept {
+  if (stream.tls_ != nullptr) {
+    stream.tls_->say_goodbye();
+  }
   stream.has_owner_ = false;
   stream.handler_ = nullptr;
   stream.output_.clear();
@@ -173,7 +194,7 @@ void Loop::release_stream(Stream& stream) noexcept {
 
 void Loop::drain_without_owner(Stream& stream) noexcept {
   stream.has_owner_ = false;
-  stream.handler_ = &nobody;
+  stream.set_handler(nobody);
   stream.is_paused_ = false;
   stream.close_after_output();
   linger_on(stream);
@@ -200,15 +221,15 @@ void Loop::fail_stream(Stream& stream, int error) noexcept {
   }
 }
 
-void Loop::finish_draining(Stream& stream) noexcept {
+void Loop::finish_draining(Stream& stream, int error) noexcept {
   if (stream.is_ended_ || ::shutdown(stream.fd_, SHUT_WR) != 0) {
-    fail_stream(stream, 0);
+    fail_stream(stream, error);
     return;
   }
   stream.phase_ = Stream::Phase::Lingering;
   linger_on(stream);
   stream.mark_dirty();
-  stream.handler_->on_closed(0);
+  stream.handler_->on_closed(error);
 }
 
 void Loop::on_linger_due() {
@@ -217,7 +238,7 @@ void Loop::on_linger_due() {
   while (Stream* stream = old.front()) {
     stream->unlink();
     streams_.push_back(*stream);
-    const bool is_left = stream->phase_ == Stream::Phase::Draining && !stream->has_owner_;
+    const bool is_left = stream->is_live() && !stream->has_owner_;
     if (stream->phase_ == Stream::Phase::Lingering || is_left) {
       note_activity();  // What it holds becomes free now, maybe long after the last event.
       fail_stream(*stream, 0);

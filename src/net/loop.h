@@ -16,6 +16,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "base/byte_chain.h"
 #include "base/clock.h"
@@ -190,6 +192,9 @@ class Loop {
   virtual std::string_view engine_name() const noexcept = 0;
   /// Why Auto did not take io_uring; empty when it did or was not asked.
   std::string_view fallback_reason() const noexcept { return fallback_reason_; }
+  /// The common name in the certificate of the client on descriptor `fd`; empty when it has shown
+  /// none. Valid while that client is connected.
+  std::string_view tls_peer_name(int fd) const noexcept;
   /// Streams whose hulls exist, those included that only wait for the kernel.
   std::size_t stream_count() const noexcept { return hulls_.live_pieces(); }
 
@@ -221,7 +226,7 @@ class Loop {
   /// Closes `stream` and tells its handler.
   void fail_stream(Stream& stream, int error) noexcept;
   /// The last byte of a Draining stream is out: shuts down, tells the handler, lingers.
-  void finish_draining(Stream& stream) noexcept;
+  void finish_draining(Stream& stream, int error = 0) noexcept;
   /// Around a send: notes that output is beyond the notice, and later reports that it has fallen.
   void note_output(Stream& stream) noexcept {
     if (stream.drain_notice_bytes_ != 0 && stream.output_bytes() > stream.drain_notice_bytes_) {
@@ -245,6 +250,7 @@ class Loop {
  private:
   friend class Stream;
   friend struct StreamDeleter;
+  friend class TlsFilter;
   using StreamList = base::List<Stream, StreamTag>;
   using TaskList = base::List<Task, TaskTag>;
 
@@ -259,6 +265,11 @@ class Loop {
   void on_linger_due();
 
   void keep_pace();
+  /// For handshakes of clients, which have a share of each turn (kTlsHandshakesPerTurn).
+  bool may_shake() const noexcept;
+  void note_shaken() noexcept;
+  void note_tls_peer(int fd, std::string name) { tls_peers_[fd] = std::move(name); }
+  void forget_tls_peer(int fd) noexcept { tls_peers_.erase(fd); }
 
   base::SteadyTime now_;
   Pace pace_;
@@ -273,6 +284,9 @@ class Loop {
   std::size_t linger_young_ = 0;
   Timer trim_timer_;
   Timer linger_timer_;
+  base::SteadyTime shaken_at_{};  // The turn that shaken_ counts for.
+  unsigned shaken_ = 0;
+  std::unordered_map<int, std::string> tls_peers_;  // Clients with certificates, by descriptor.
   unsigned trims_left_ = 0;
   bool is_woken_ = false;
   std::shared_ptr<Mailbox> mailbox_;

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/byte_chain.h"
@@ -23,6 +24,9 @@ namespace kvferry::net {
 
 class Loop;
 class Stream;
+class TlsContext;
+class TlsFilter;
+using TlsContextPtr = std::shared_ptr<const TlsContext>;
 
 /// Receiver of the events of a stream. Any callback may write, pause, or destroy the stream (reset
 /// its StreamPtr).
@@ -50,6 +54,10 @@ struct StreamDeleter {
 };
 using StreamPtr = std::unique_ptr<Stream, StreamDeleter>;
 
+struct TlsFilterDeleter {
+  void operator()(TlsFilter* filter) const noexcept;
+};
+
 struct StreamTag;
 
 /// The streams that this turn's flush has to look at.
@@ -62,7 +70,17 @@ class Stream : private base::ListHook<StreamTag> {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  void set_handler(StreamHandler& handler) noexcept { handler_ = &handler; }
+  void set_handler(StreamHandler& handler) noexcept;
+  /// Speaks TLS on this connection, of which nothing has been sent or received: right after it was
+  /// accepted (a context of the Server role), or right after Loop::connect() (Client), whose
+  /// on_connected() then means that the handshake is done. To the handler nothing else changes; a
+  /// failed handshake is an on_closed() with EPROTO, ETIMEDOUT or ECONNRESET, and what the
+  /// context's monitor hears says why. `host` is the server's name or address. False when there is
+  /// no name to verify or no memory: drop the stream.
+  bool start_tls(TlsContextPtr context, std::string_view host = {});
+  bool is_tls() const noexcept { return tls_ != nullptr; }
+  /// The common name in the peer's certificate; empty without one. Not for the request path.
+  std::string tls_peer_name() const;
   /// Output size from which on_drained() will be reported; 0 (the default): never.
   void set_drain_notice(std::size_t bytes) noexcept {
     drain_notice_bytes_ = static_cast<std::uint32_t>(bytes);
@@ -111,6 +129,7 @@ class Stream : private base::ListHook<StreamTag> {
   friend class Loop;
   friend class EpollEngine;
   friend class UringEngine;
+  friend class TlsFilter;
   friend struct StreamDeleter;
   template <typename T, typename Tag>
   friend class base::List;
@@ -134,8 +153,10 @@ class Stream : private base::ListHook<StreamTag> {
   base::BlockPool* blocks_;
   FlushQueue* flush_queue_;
   Stream* next_dirty_ = nullptr;
-  base::ByteChain output_;   // Not yet given to the kernel.
-  base::ByteChain sending_;  // io_uring: what the send in flight reads from.
+  std::unique_ptr<TlsFilter, TlsFilterDeleter> tls_;  // Null: plain. Else it is the handler.
+  base::ByteChain output_;                            // Not yet given to the kernel.
+  base::ByteChain sending_;  // io_uring: what the send in flight reads from. With TLS: what is
+                             // encrypted and not yet the kernel's.
   base::ByteChain stash_;    // io_uring: came in after the pause.
   std::uint32_t drain_notice_bytes_ = 0;
   int fd_;
@@ -145,7 +166,7 @@ class Stream : private base::ListHook<StreamTag> {
   std::uint8_t ops_ = 0;  // io_uring: operations in flight, one bit each.
   bool has_owner_ = true;
   bool is_dirty_ = false;
-  bool closes_after_output_ = false;  // Asked for while connecting.
+  bool closes_after_output_ = false;  // Asked for while connecting, or in a handshake.
   bool is_paused_ = false;
   bool is_ended_ = false;       // The peer's end was seen.
   bool owes_end_ = false;       // io_uring: on_end() waits for the stash.

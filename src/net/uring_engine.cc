@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "net/socket.h"
+#include "net/tls_filter.h"
 
 namespace kvferry::net {
 namespace {
@@ -222,7 +223,8 @@ void UringEngine::on_connect(Stream& stream) {
   }
   // io_uring does the waiting; on a non-blocking socket it would answer EAGAIN instead.
   set_non_blocking(stream.fd_, false);
-  stream.phase_ = stream.closes_after_output_ ? Stream::Phase::Draining : Stream::Phase::Open;
+  stream.phase_ = stream.closes_after_output_ && stream.tls_ == nullptr ? Stream::Phase::Draining
+                                                                        : Stream::Phase::Open;
   if (stream.phase_ == Stream::Phase::Open) {
     stream.handler_->on_connected();
   }
@@ -241,6 +243,12 @@ void UringEngine::flush_stream(Stream& stream) {
     }
     return;
   }
+  if (stream.tls_ != nullptr) [[unlikely]] {
+    stream.tls_->deliver_held();
+    if (stream.phase_ == Stream::Phase::Closed) {
+      return;
+    }
+  }
   if (!stream.stash_.empty() || stream.owes_end_) [[unlikely]] {
     deliver_stash(stream);
     if (stream.phase_ == Stream::Phase::Closed) {
@@ -257,13 +265,16 @@ void UringEngine::flush_stream(Stream& stream) {
     }
   }
   if (!is_doing(stream, kSend)) {
-    if (!stream.output_.empty()) {
+    if (stream.tls_ != nullptr) [[unlikely]] {
+      start_tls_send(stream);
+    } else if (!stream.output_.empty()) {
       start_send(stream);
     } else if (stream.phase_ == Stream::Phase::Draining) {
       finish_draining(stream);
     }
   } else if (stream.is_quiet_ &&
-             (!stream.output_.empty() || stream.phase_ == Stream::Phase::Draining)) {
+             (!stream.output_.empty() || stream.phase_ == Stream::Phase::Draining ||
+              (stream.tls_ != nullptr && stream.tls_->has_wire()))) {
     // More to do after a send that makes no completion: the loop must not go to sleep before.
     stream.mark_dirty();
   }
@@ -338,6 +349,19 @@ void UringEngine::start_send(Stream& stream) noexcept {
   submit_send(stream, stream.phase_ == Stream::Phase::Open && !stream.owes_drained_);
 }
 
+void UringEngine::start_tls_send(Stream& stream) {
+  note_output(stream);
+  stream.tls_->encrypt();
+  if (stream.phase_ == Stream::Phase::Closed) {
+    return;
+  }
+  if (!stream.sending_.empty()) {
+    submit_send(stream, stream.phase_ == Stream::Phase::Open && !stream.owes_drained_);
+  } else if (stream.phase_ == Stream::Phase::Draining) {
+    finish_draining(stream);
+  }
+}
+
 void UringEngine::submit_send(Stream& stream, bool may_be_quiet) noexcept {
   const base::ByteChain& chain = stream.sending_;
   const std::string_view front = chain.front();
@@ -396,7 +420,8 @@ void UringEngine::on_send(Stream& stream, int result) {
 }
 
 void UringEngine::finish_send(Stream& stream) {
-  if (!stream.output_.empty() || stream.phase_ == Stream::Phase::Draining) {
+  if (!stream.output_.empty() || stream.phase_ == Stream::Phase::Draining ||
+      (stream.tls_ != nullptr && stream.tls_->has_wire())) {
     stream.mark_dirty();
   }
   report_drained(stream);

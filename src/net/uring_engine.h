@@ -90,6 +90,7 @@ class UringEngine final : public Loop {
   void arm_receive(Stream& stream) noexcept;
   void arm_connect(Stream& stream) noexcept;
   void start_send(Stream& stream) noexcept;
+  void start_tls_send(Stream& stream);
   void submit_send(Stream& stream, bool may_be_quiet) noexcept;
   void deliver_stash(Stream& stream);
   void flush_closed(Stream& stream) noexcept;
