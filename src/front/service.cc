@@ -40,6 +40,10 @@ void Service::on_accepted(net::StreamPtr stream, const net::Address& address) {
   if (has_entered_listener && !has_entered) {
     listener_limit_->leave();
   }
+  if (options_.tls != nullptr && !(has_entered && stream->start_tls(options_.tls))) {
+    refuse_handshake(peer, has_entered);
+    return;
+  }
   auto* session = new (context_.sessions.acquire())
       Session(*this, std::move(stream), next_lane_++, has_entered);
   session->set_peer(peer);
@@ -54,6 +58,18 @@ void Service::on_accepted(net::StreamPtr stream, const net::Address& address) {
   stats_->connections_accepted.add(1);
   if (is_draining_) {
     session->drain();
+  }
+}
+
+/// A client that is refused is worth no handshake, and can read no line without one.
+void Service::refuse_handshake(const PeerAddress& peer, bool has_entered) {
+  if (has_entered) {
+    listener_limit_->leave();
+    process_limit_.leave();
+  }
+  stats_->connections_rejected.add(1);
+  if (watch::Hub* hub = context_.watch; hub != nullptr && hub->wants(watch::Stream::ConnEvents)) {
+    hub->write(watch::Stream::ConnEvents, conn_close_fields(peer, "error"));
   }
 }
 

@@ -25,6 +25,7 @@
 namespace kvferry::front {
 
 class Session;
+struct PeerAddress;
 struct SessionTag;
 
 /// How many clients there are, over all workers, and how many there may be. Any thread.
@@ -98,6 +99,8 @@ struct ServiceOptions {
   base::Millis body_timeout{30000};
   /// A client without a request for so long is closed; 0: never.
   base::Seconds idle_timeout{0};
+  /// Clients speak TLS; null: in clear. New clients get what was configured last.
+  net::TlsContextPtr tls{};
   /// Clients say who they are before anything else (ASCII authentication of memcached); null: no.
   std::shared_ptr<const Credentials> credentials{};
 };
@@ -148,6 +151,7 @@ class Service final : public net::AcceptHandler {
  private:
   friend class Session;
 
+  void refuse_handshake(const PeerAddress& peer, bool has_entered);
   void release(Session& session);
   /// Tells those that watch connections.
   void report_closed(const Session& session, std::string_view reason) const;

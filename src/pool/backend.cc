@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/tls_context.h"
+
 namespace kvferry::pool {
 
 using call::Call;
@@ -162,7 +164,12 @@ void Backend::on_body_lost(Call& call) {
 }
 
 void Backend::configure(Setup setup) {
-  const bool has_moved = !(setup.address == setup_.address) && setup_.address.is_set();
+  // Files that were read anew are for new connections; other settings are for all.
+  const bool speaks_otherwise =
+      (setup.tls == nullptr) != (setup_.tls == nullptr) ||
+      (setup.tls != nullptr && setup.tls->options() != setup_.tls->options());
+  const bool has_moved =
+      (!(setup.address == setup_.address) && setup_.address.is_set()) || speaks_otherwise;
   setup_ = std::move(setup);
   if (has_moved) {
     for (auto& link : links_) {
@@ -256,6 +263,10 @@ bool Backend::wants_reconnect() const {
   // An ejected backend is left alone until a probe has found it well.
   return setup_.address.is_set() &&
          (options().on_down == OnDown::Keep || !setup_.health->is_down());
+}
+
+bool Backend::secure(net::Stream& stream) {
+  return setup_.tls == nullptr || stream.start_tls(setup_.tls, setup_.server.host);
 }
 
 void Backend::on_link_failed(Link& /*link*/, const Failure& failure) {

@@ -54,6 +54,7 @@ class Backend final : public LinkHost, public call::BodySink {
     ServerOptions server;
     net::Address address;  // Unset while the name has no address.
     std::shared_ptr<BackendHealth> health;
+    net::TlsContextPtr tls{};  // Null: connections in clear.
   };
   Backend(Setup setup, net::Loop& loop, PoolEvents& events, std::uint64_t random_seed);
   ~Backend();
@@ -90,6 +91,7 @@ class Backend final : public LinkHost, public call::BodySink {
   std::string failure_line(const Failure& failure) const override;
   std::uint64_t random() override { return next_random(random_state_); }
   bool wants_reconnect() const override;
+  bool secure(net::Stream& stream) override;
   void on_link_proven(Link& link) override;
   void on_link_failed(Link& link, const Failure& failure) override;
   void on_link_stalled(Link& link) override;

@@ -63,6 +63,9 @@ std::string reason(const PoolOptions& options, const Failure& failure) {
     case FailureKind::Unresolved:
       return "the name of the backend has no address";
     case FailureKind::ConnectRefused:
+      if (failure.error == EPROTO) {
+        return "could not connect to backend: TLS failed";
+      }
       return "could not connect to backend: " +
              std::generic_category().message(failure.error == 0 ? ECONNREFUSED : failure.error);
     case FailureKind::ConnectTimeout:

@@ -90,7 +90,7 @@ void Link::commit_upload(Call& call) {
 void Link::connect() {
   auto opened = loop_.connect(
       host_.address(), net::ConnectOptions{.keepalive = host_.options().tcpkeepalive}, *this);
-  if (!opened) {
+  if (!opened || !host_.secure(**opened)) {
     fail(Failure{.kind = FailureKind::ConnectRefused, .error = EMFILE, .may_have_run = false});
     return;
   }

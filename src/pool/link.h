@@ -47,6 +47,8 @@ class LinkHost {
   virtual std::uint64_t random() = 0;
   /// Whether a link that failed may try again by itself.
   virtual bool wants_reconnect() const = 0;
+  /// Starts TLS on a connection that has begun, where there is to be any. False: it cannot be.
+  virtual bool secure(net::Stream& stream) = 0;
   /// The first reply of a fresh connection came.
   virtual void on_link_proven(Link& link) = 0;
   /// The link failed with calls outstanding, or could not connect. Its calls are answered after

@@ -26,6 +26,18 @@ McpFailure failure_of_errno(int error) {
   return error == EPIPE ? McpFailure::Writing : McpFailure::Reading;
 }
 
+/// In memcached's proxy the handshake belongs to the validation of a connection.
+McpFailure failure_of_handshake(int error) {
+  switch (error) {
+    case EPROTO:
+      return McpFailure::BadValidate;
+    case ECONNRESET:
+      return McpFailure::Disconnected;
+    default:
+      return McpFailure::Connecting;  // It did not come to a handshake.
+  }
+}
+
 /// Whether the answer to "version" is another one than the version; otherwise it is none at all.
 bool is_other_answer(std::string_view line) {
   const ReplyCode code = memcache::find_reply_code(line);
@@ -99,7 +111,8 @@ void McpLink::on_address() {
   }
   auto opened = loop_.connect(
       host_.address(), net::ConnectOptions{.keepalive = host_.options().tcp_keepalive}, *this);
-  if (!opened) {
+  const net::TlsContextPtr& tls = host_.options().tls;
+  if (!opened || (tls != nullptr && !(*opened)->start_tls(tls, host_.options().host))) {
     fail(McpFailure::Connecting, {});
     return;
   }
@@ -161,7 +174,7 @@ void McpLink::on_end() {
 
 void McpLink::on_closed(int error) {
   if (phase_ == Phase::Connecting) {
-    fail(McpFailure::Connecting, {});
+    fail(host_.options().tls == nullptr ? McpFailure::Connecting : failure_of_handshake(error), {});
   } else if (phase_ == Phase::Validating || phase_ == Phase::Ready) {
     fail(failure_of_errno(error), carry_.view());
   }

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "call/answerer.h"
+#include "net/tls_context.h"
 #include "pool/options.h"
 #include "pool/placement.h"
 
@@ -35,6 +36,7 @@ struct McpBackendOptions {
   base::Seconds flap_backoff_max{3600};
   bool tcp_keepalive = false;
   bool is_tls = false;
+  net::TlsContextPtr tls;         // Of a backend with is_tls, once a pool names it.
   bool is_down = false;           // Never connected to; every request fails.
   std::uint32_t connections = 1;  // Per owner.
   call::ReplyLogging logging;

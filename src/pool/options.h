@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "net/tls_options.h"
 
 namespace kvferry::pool {
 
@@ -116,6 +117,8 @@ struct PoolOptions {
   base::Millis stall_timeout{10000};  // A client that does not read may hold a link so long.
   base::Millis body_timeout{30000};   // Progress of a streamed value: from the client, and, where
                                       // there is no `timeout`, into the backend.
+
+  std::optional<net::TlsOptions> tls;  // How connections to the servers speak; none: in clear.
 
   OnPartial on_partial = OnPartial::Error;
   ErrorStyle error_style = ErrorStyle::Kvferry;

@@ -101,7 +101,8 @@ void Pool::apply(std::shared_ptr<const PoolSnapshot> snapshot) {
     Backend::Setup setup{.options = &options(),
                          .server = server,
                          .address = snapshot_->addresses[i],
-                         .health = snapshot_->health[i]};
+                         .health = snapshot_->health[i],
+                         .tls = snapshot_->tls};
     std::unique_ptr<Backend> backend = take_backend(server, before);
     if (backend == nullptr) {
       backend = std::make_unique<Backend>(std::move(setup), context_.loop, context_.events,

@@ -16,10 +16,11 @@ Probe::Probe(net::Loop& loop, base::Millis timeout, Verdict verdict)
       timeout_(timeout),
       verdict_(std::move(verdict)) {}
 
-void Probe::start(const net::Address& address) {
+void Probe::start(const net::Address& address, const net::TlsContextPtr& tls,
+                  const std::string& host) {
   loop_.timers().arm(timer_, loop_.now() + timeout_);
   auto opened = loop_.connect(address, net::ConnectOptions{}, *this);
-  if (opened) {
+  if (opened && (tls == nullptr || (*opened)->start_tls(tls, host))) {
     stream_ = std::move(opened).value();
   }
   // Without a socket the timer says no.

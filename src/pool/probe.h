@@ -20,7 +20,9 @@ class Probe final : private net::StreamHandler {
 
   Probe(net::Loop& loop, base::Millis timeout, Verdict verdict);
 
-  void start(const net::Address& address);
+  /// With `tls` unless it is null; `host` is the backend's name then.
+  void start(const net::Address& address, const net::TlsContextPtr& tls = {},
+             const std::string& host = {});
 
  private:
   void on_connected() override;

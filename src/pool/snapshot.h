@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "net/address.h"
+#include "net/tls_context.h"
 #include "pool/health.h"
 #include "pool/options.h"
 #include "pool/placement.h"
@@ -19,6 +20,7 @@ struct PoolSnapshot {
   std::shared_ptr<const Placement> placement;
   std::vector<net::Address> addresses;  // One per server; unset while a name has no address.
   std::vector<std::shared_ptr<BackendHealth>> health;  // One per server.
+  net::TlsContextPtr tls;                              // Null: connections in clear.
 };
 
 }  // namespace kvferry::pool

@@ -51,6 +51,7 @@ class LinkHostRecorder final : public LinkHost {
   }
   std::uint64_t random() override { return 1'000'000; }
   bool wants_reconnect() const override { return reconnects; }
+  bool secure(net::Stream& /*stream*/) override { return true; }
   void on_link_proven(Link& /*link*/) override { ++proven; }
   void on_link_failed(Link& /*link*/, const Failure& failure) override {
     failures.push_back(failure.kind);
