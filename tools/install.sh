@@ -15,8 +15,7 @@ build="libgtest-dev libgmock-dev libbenchmark-dev ccache mold git python3 python
 lint="clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19"
 # Real servers and clients for the system tests.
 test="memcached nutcracker libmemcached-tools python3-pymemcache python3-memcache python3-pylibmc php-cli php-memcached
-  ca-certificates
-  procps util-linux"
+  ca-certificates openssl procps util-linux"
 
 is_installed() {
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

@@ -177,6 +177,32 @@ void write_backends(MetricsWriter& out, const std::vector<BackendMetrics>& backe
   }
 }
 
+void write_tls(MetricsWriter& out, const MetricsModel& model) {
+  if (model.tls.empty()) {
+    return;
+  }
+  out.family("kvferry_tls_handshakes_total", "TLS handshakes that were done.", Counter);
+  for (const TlsMetrics& tls : model.tls) {
+    out.sample({{"peer", tls.peer}}, tls.handshakes);
+  }
+  out.family("kvferry_tls_resumptions_total", "Those that went on with an earlier session.",
+             Counter);
+  for (const TlsMetrics& tls : model.tls) {
+    out.sample({{"peer", tls.peer}}, tls.resumed);
+  }
+  out.family("kvferry_tls_failures_total", "TLS connections that failed, by kind.", Counter);
+  for (const TlsMetrics& tls : model.tls) {
+    for (const NamedCount& failure : tls.failures) {
+      out.sample({{"peer", tls.peer}, {"kind", failure.name}}, failure.value);
+    }
+  }
+  out.family("kvferry_tls_certificate_expires_seconds",
+             "When a certificate of ours ends to be valid, in seconds since 1970.", Gauge);
+  for (const NamedCount& certificate : model.certificates) {
+    out.sample({{"at", certificate.name}}, certificate.value);
+  }
+}
+
 }  // namespace
 
 std::string compose_metrics(const MetricsModel& model) {
@@ -184,6 +210,7 @@ std::string compose_metrics(const MetricsModel& model) {
   write_process(out, model.process);
   write_fronts(out, model.fronts);
   write_backends(out, model.backends);
+  write_tls(out, model);
   out.family("kvferry_store_value", "Values of the embedded store, under the names of its stats.",
              Gauge);
   for (const NamedCount& value : model.store) {

@@ -147,6 +147,21 @@ void write_backend(JsonWriter& out, const BackendMetrics& backend) {
   out.close('}');
 }
 
+void write_tls(JsonWriter& out, const MetricsModel& model) {
+  out.key("tls");
+  out.open('[');
+  for (const TlsMetrics& tls : model.tls) {
+    out.open('{');
+    out.field("peer", tls.peer);
+    out.field("handshakes", tls.handshakes);
+    out.field("resumed", tls.resumed);
+    write_counts(out, "failures", tls.failures);
+    out.close('}');
+  }
+  out.close(']');
+  write_counts(out, "certificates", model.certificates);
+}
+
 }  // namespace
 
 std::string_view backend_state_name(BackendState state) noexcept {
@@ -170,6 +185,7 @@ std::string compose_state_json(const MetricsModel& model) {
     write_backend(out, backend);
   }
   out.close(']');
+  write_tls(out, model);
   write_counts(out, "store", model.store);
   write_counts(out, "routes", model.routes);
   out.close('}');

@@ -78,12 +78,22 @@ struct BackendMetrics {
   base::HistogramSum latency{};         // Queued to answered.
 };
 
+/// TLS connections with one kind of peer.
+struct TlsMetrics {
+  std::string peer = {};  // "client" or "backend".
+  std::uint64_t handshakes = 0;
+  std::uint64_t resumed = 0;
+  std::vector<NamedCount> failures = {};  // By kind.
+};
+
 struct MetricsModel {
   ProcessMetrics process{};
   std::vector<FrontMetrics> fronts = {};
   std::vector<BackendMetrics> backends = {};
-  std::vector<NamedCount> routes = {};  // What native routes count, by name.
-  std::vector<NamedCount> store = {};   // Empty when no embedded store is served.
+  std::vector<NamedCount> routes = {};        // What native routes count, by name.
+  std::vector<TlsMetrics> tls = {};           // Empty when nobody speaks TLS.
+  std::vector<NamedCount> certificates = {};  // Their ends, in seconds since 1970, by place.
+  std::vector<NamedCount> store = {};         // Empty when no embedded store is served.
 };
 
 /// Text for Prometheus (MetricsWriter's format).

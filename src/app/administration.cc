@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "protocol/memcache/number.h"
@@ -49,6 +50,9 @@ bool Administration::run(const memcache::Request& request, std::string& out) {
       return true;
     case Command::Shutdown:
       shut_down(text, out);
+      return true;
+    case Command::RefreshCerts:
+      refresh_certificates(out);
       return true;
     case Command::Debugtime:
       return setup_.has_test_hooks && move_clock(text, out);
@@ -130,6 +134,12 @@ void Administration::shut_down(std::string_view text, std::string& out) const {
   } else {
     setup_.end();
   }
+}
+
+void Administration::refresh_certificates(std::string& out) const {
+  const std::string problem =
+      setup_.refresh_certificates ? setup_.refresh_certificates() : std::string("TLS not enabled");
+  out += problem.empty() ? std::string(kOk) : "Error " + problem + "\r\n";
 }
 
 bool Administration::move_clock(std::string_view text, std::string& out) const {

@@ -23,6 +23,8 @@ class Administration {
     bool has_test_hooks = false;
     std::function<void()> end;             // Ends the process when everything is answered.
     std::function<void()> on_clock_moved;  // Workers look at the clock.
+    /// Reads certificates anew, for connections from now on; gives what is wrong with them.
+    std::function<std::string()> refresh_certificates{};
   };
   explicit Administration(Setup setup) : setup_(std::move(setup)) {}
 
@@ -36,6 +38,7 @@ class Administration {
   void slabs(std::string_view text, std::string& out);
   void set_memory_limit(std::string_view text, std::string& out) const;
   void shut_down(std::string_view text, std::string& out) const;
+  void refresh_certificates(std::string& out) const;
   bool move_clock(std::string_view text, std::string& out) const;
 
   Setup setup_;

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
+#include <variant>
 
 namespace kvferry::app {
 namespace {
@@ -55,6 +56,25 @@ front::ServiceOptions service_options(const config::Model& model,
   return options;
 }
 
+/// Sets the TLS of `service`, where `listener` speaks it.
+base::Result<void> secure(const config::ListenerOptions& listener, const TlsSources& sources,
+                          front::ServiceOptions& service) {
+  if (!listener.tls) {
+    return {};
+  }
+  const std::string label = "listener " + listener.endpoint.to_string();
+  if (sources.ready != nullptr && sources.ready->options() == *listener.tls) {
+    service.tls = sources.ready->for_place(label, sources.monitor);
+    return {};
+  }
+  auto opened = net::TlsContext::open(*listener.tls, label, sources.monitor);
+  if (auto* const problem = std::get_if<net::TlsProblem>(&opened)) {
+    return base::Error(base::ErrorCode::InvalidInput, label + ": tls: " + problem->text);
+  }
+  service.tls = std::get<net::TlsContextPtr>(std::move(opened));
+  return {};
+}
+
 }  // namespace
 
 ListenSet::~ListenSet() {
@@ -68,7 +88,7 @@ ListenSet::~ListenSet() {
 }
 
 base::Result<ListenSet> ListenSet::open(const config::Model& model, std::size_t workers,
-                                        const ListenSet& before) {
+                                        const ListenSet& before, const TlsSources& tls) {
   ListenSet made;
   for (const config::PoolConfig& pool : model.pools) {
     for (const config::ListenerOptions& listener : pool.listeners) {
@@ -80,6 +100,9 @@ base::Result<ListenSet> ListenSet::open(const config::Model& model, std::size_t 
       plan.routes.clear();
       plan.tag = listener.tag;
       plan.service = service_options(model, pool, listener);
+      if (auto secured = secure(listener, tls, plan.service); !secured) {
+        return std::move(secured).error();
+      }
       made.plans_.push_back(std::move(plan));
     }
   }
@@ -92,6 +115,9 @@ base::Result<ListenSet> ListenSet::open(const config::Model& model, std::size_t 
       plan.pool.clear();
       plan.routes = routes.name;
       plan.service = service_options(model, routes);
+      if (auto secured = secure(listener, tls, plan.service); !secured) {
+        return std::move(secured).error();
+      }
       made.plans_.push_back(std::move(plan));
     }
   }

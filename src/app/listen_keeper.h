@@ -12,8 +12,16 @@
 #include "app/plan.h"
 #include "base/result.h"
 #include "config/model.h"
+#include "net/tls_context.h"
 
 namespace kvferry::app {
+
+/// Where the TLS of listeners comes from.
+struct TlsSources {
+  net::TlsMonitor* monitor = nullptr;  // Outlives the plans.
+  /// Taken for listeners with these options; certificates are read anew for all others.
+  net::TlsContextPtr ready{};
+};
 
 /// Listeners of one configuration, with the sockets that workers have not been given yet.
 class ListenSet {
@@ -30,7 +38,11 @@ class ListenSet {
   /// Opens `workers` sockets for each listener of `model` that `before` does not have; takes those
   /// that it has over.
   static base::Result<ListenSet> open(const config::Model& model, std::size_t workers,
-                                      const ListenSet& before);
+                                      const ListenSet& before) {
+    return open(model, workers, before, TlsSources{});
+  }
+  static base::Result<ListenSet> open(const config::Model& model, std::size_t workers,
+                                      const ListenSet& before, const TlsSources& tls);
 
   const std::vector<ListenerPlan>& plans() const { return plans_; }
   /// The configuration was accepted: its limits hold from now on, for kept listeners too.

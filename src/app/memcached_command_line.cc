@@ -10,6 +10,7 @@
 #include "app/memcached_help.h"
 #include "app/memcached_listen.h"
 #include "app/memcached_option_table.h"
+#include "app/memcached_tls.h"
 #include "app/version.h"
 
 namespace kvferry::app {
@@ -77,6 +78,7 @@ class Reader {
   bool take_suboption(std::string_view name, std::string_view value);
   bool take_lua_files(std::string_view text);
   void finish();
+  void place_tls();
   void place_listeners();
 
   bool stop(MemcachedCommandLine::Action action, std::string text) {
@@ -91,7 +93,6 @@ class Reader {
     return refuse(std::string(name) + " must be " + std::string(allowed) + ", found '" +
                   std::string(value) + "'");
   }
-  bool refuse_tls() { return refuse("listeners with TLS (-Z, ssl_*) are not served yet"); }
   bool take_number(std::string_view name, std::string_view text, std::uint32_t min,
                    std::uint32_t max, std::uint32_t& out) {
     if (read_whole(text, out) && out >= min && out <= max) {
@@ -110,7 +111,7 @@ class Reader {
   std::uint32_t backlog_ = 1024;
   std::string unix_path_;
   std::uint32_t unix_mode_ = 0700;
-  std::vector<std::size_t> portless_;  // Of the listeners: those that take port_.
+  ListenMarks marks_;
 };
 
 bool Reader::read_long(std::span<const std::string> arguments, std::size_t& at) {
@@ -243,7 +244,7 @@ bool Reader::take_listening(char letter, std::string_view value) {
              refuse_value("-B", "auto, ascii or binary", value);
     default: {
       std::string error;
-      return parse_memcached_listen(value, made_.listeners, portless_, error) || refuse(error);
+      return parse_memcached_listen(value, made_.listeners, marks_, error) || refuse(error);
     }
   }
 }
@@ -278,7 +279,8 @@ bool Reader::take_switch(char letter) {
     case 'S':
       return refuse("SASL (-S) belongs to the binary protocol, which is not served yet");
     case 'Z':
-      return refuse_tls();
+      made_.has_tls = true;
+      return true;
     case 'h':
       return stop(Action::Print, std::string(memcached_help()));
     case 'i':
@@ -363,8 +365,9 @@ bool Reader::take_suboption(std::string_view name, std::string_view value) {
   if (name == "idle_timeout") {
     return take_number("-o idle_timeout", value, 0, kNumberMax, made_.idle_timeout_seconds);
   }
-  if (name.starts_with("ssl_")) {
-    return refuse_tls();
+  if (name.starts_with("ssl_") || name.starts_with("no_ssl_")) {
+    const std::string_view allowed = take_tls_suboption(name, value, made_);
+    return allowed.empty() || refuse_value("-o " + std::string(name), allowed, value);
   }
   made_.ignored.push_back("-o " + std::string(name));
   return true;
@@ -384,15 +387,31 @@ bool Reader::take_lua_files(std::string_view text) {
   return !made_.lua_files.empty() || refuse("-o proxy_config names no file");
 }
 
+/// -Z is about TCP, Unix sockets stay in clear.
+void Reader::place_tls() {
+  if (!made_.has_tls) {
+    return;
+  }
+  for (std::size_t i = 0; i < made_.listeners.size(); ++i) {
+    const bool is_clear =
+        std::find(marks_.clear.begin(), marks_.clear.end(), i) != marks_.clear.end();
+    if (!is_clear && !made_.listeners[i].endpoint.is_unix()) {
+      made_.listeners[i].tls = made_.tls;
+    }
+  }
+}
+
 void Reader::place_listeners() {
   std::vector<config::ListenerOptions>& listeners = made_.listeners;
-  for (const std::size_t number : portless_) {
+  for (const std::size_t number : marks_.portless) {
     listeners[number].endpoint.port = port_;
   }
+  place_tls();
+  const std::vector<std::size_t>& portless = marks_.portless;
   if (!has_tcp_) {
     // -p 0 is about listeners that name no port, those of -l included.
-    for (std::size_t i = portless_.size(); i > 0; --i) {
-      listeners.erase(listeners.begin() + static_cast<std::ptrdiff_t>(portless_[i - 1]));
+    for (std::size_t i = portless.size(); i > 0; --i) {
+      listeners.erase(listeners.begin() + static_cast<std::ptrdiff_t>(portless[i - 1]));
     }
   }
   if (!unix_path_.empty()) {
@@ -403,6 +422,9 @@ void Reader::place_listeners() {
   if (listeners.empty() || (listeners.size() == 1 && !unix_path_.empty() && is_port_given_)) {
     config::ListenerOptions everywhere;
     everywhere.endpoint.port = port_;
+    if (made_.has_tls) {
+      everywhere.tls = made_.tls;
+    }
     if (has_tcp_) {
       listeners.push_back(std::move(everywhere));
     }
@@ -423,6 +445,10 @@ void Reader::finish() {
   }
   if (made_.item_bytes_max > made_.memory_bytes / 2) {
     refuse("-I may be at most half of -m");
+    return;
+  }
+  if (made_.has_tls && made_.tls.cert.empty()) {
+    refuse("-Z needs a certificate: -o ssl_chain_cert=FILE,ssl_key=FILE");
     return;
   }
   place_listeners();

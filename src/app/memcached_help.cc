@@ -10,7 +10,7 @@ std::string_view memcached_help() noexcept {
 -U, --udp-port=<num>      0 only: UDP is not served
 -s, --unix-socket=<file>  Unix socket to listen on, instead of TCP
 -a, --unix-mask=<mode>    access mode of the Unix socket, octal (default: 700)
--l, --listen=<addr>       where to listen: [tag_NAME_:]host[:port], several with commas or by
+-l, --listen=<addr>       where to listen: [notls:][tag_NAME_:]host[:port], several with commas or by
                           repeating the option (default: every interface)
 -A, --enable-shutdown     allow the command "shutdown"
 -d, --daemon              run in the background
@@ -34,18 +34,28 @@ std::string_view memcached_help() noexcept {
 -W, --disable-watch       refuse "watch"
 -Y, --auth-file=<file>    clients say who they are; lines of user:password
 -D <char>                 delimiter of key prefixes (default ":"); turns "stats detail" on
+-Z, --enable-ssl          clients speak TLS, but at Unix sockets and -l notls:<addr>
 -o, --extended            options with commas between them:
    - proxy_config:        Lua files of the proxy, with colons between them
    - proxy_arg:           text that the Lua files find in mcp.start_arg
    - proxy_uring:         ask for io_uring
    - proxy_memprofile:    print once a second what Lua allocates
    - idle_timeout:        seconds after which an idle connection is closed (default: 0, never)
+   - ssl_chain_cert:      with -Z: certificate and its chain, in PEM form
+   - ssl_key:             with -Z: its private key, without a password (default: ssl_chain_cert)
+   - ssl_keyformat:       1 (PEM) or 2 (DER) (default: 1)
+   - ssl_verify_mode:     certificates of clients: 0 none, 1 request, 2 require, 3 once (default: 0)
+   - ssl_ca_cert:         authorities of clients' certificates, in PEM form
+   - ssl_ciphers:         OpenSSL's list of ciphers for TLS 1.2
+   - ssl_session_cache:   clients may resume sessions
+   - ssl_min_version:     0 (tlsv1.0) to 3 (tlsv1.3) (default: 2)
+   - ssl_wbuf_size, ssl_kernel_tls: accepted, without effect
    - ext_path:            file of the flash tier: accepted, values stay in memory
 
 Without effect, as kvferry needs no such tuning: -k -L -r -f -n -e -N and, of -o, the names that begin
 with hash, lru_, slab_, hot_, warm_, ext_, and maxconns_fast, track_sizes, modern and the like; each
 may have no_ in front. The log names those that were given.
-Not served yet, and therefore refused: -Z and ssl_*, -S, -B binary.
+Not served yet, and therefore refused: -S, -B binary.
 )";
 }
 

@@ -8,10 +8,11 @@ namespace kvferry::app {
 namespace {
 
 /// Names of protocols in front of an address. Every listener of ours serves the text protocol.
+constexpr std::string_view kNoTls = "notls";
 constexpr std::array<std::string_view, 5> kProtocols = {"ascii", "binary", "negotiating", "proxy",
-                                                        "notls"};
+                                                        kNoTls};
 
-void skip_protocols(std::string_view& text) {
+void skip_protocols(std::string_view& text, bool& is_clear) {
   for (bool is_found = true; is_found;) {
     is_found = false;
     for (const std::string_view name : kProtocols) {
@@ -23,6 +24,7 @@ void skip_protocols(std::string_view& text) {
         rest.remove_prefix(1);
       }
       if (rest.starts_with(':')) {
+        is_clear = is_clear || name == kNoTls;
         text = rest.substr(1);
         is_found = true;
       }
@@ -87,12 +89,13 @@ bool split_host(std::string_view text, config::Endpoint& endpoint, bool& has_por
   return number.has_value();
 }
 
-bool parse_one(std::string_view text, config::ListenerOptions& listener, bool& has_port) {
-  skip_protocols(text);
+bool parse_one(std::string_view text, config::ListenerOptions& listener, bool& has_port,
+               bool& is_clear) {
+  skip_protocols(text, is_clear);
   if (!take_tag(text, listener.tag)) {
     return false;
   }
-  skip_protocols(text);
+  skip_protocols(text, is_clear);
   if (text.starts_with("unix:")) {
     listener.endpoint.path = text.substr(5);
     has_port = true;
@@ -104,20 +107,24 @@ bool parse_one(std::string_view text, config::ListenerOptions& listener, bool& h
 }  // namespace
 
 bool parse_memcached_listen(std::string_view text, std::vector<config::ListenerOptions>& out,
-                            std::vector<std::size_t>& portless, std::string& error) {
+                            ListenMarks& marks, std::string& error) {
   for (bool is_last = false; !is_last;) {
     const std::size_t comma = text.find(',');
     is_last = comma == std::string_view::npos;
     config::ListenerOptions listener;
     bool has_port = false;
+    bool is_clear = false;
     const std::string_view one = text.substr(0, comma);
-    if (!parse_one(one, listener, has_port)) {
+    if (!parse_one(one, listener, has_port, is_clear)) {
       error = "-l must be [tag_NAME_:]host[:port] with a name of 1 to 8 characters, found '" +
               std::string(one) + "'";
       return false;
     }
     if (!has_port) {
-      portless.push_back(out.size());
+      marks.portless.push_back(out.size());
+    }
+    if (is_clear) {
+      marks.clear.push_back(out.size());
     }
     out.push_back(std::move(listener));
     text.remove_prefix(is_last ? text.size() : comma + 1);

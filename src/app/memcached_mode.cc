@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
+#include <variant>
 
 #include "app/memcached_command_line.h"
 #include "app/server.h"
@@ -198,6 +199,17 @@ int run_memcached(const std::vector<std::string>& arguments) {
     return fail(listeners.error().text());
   }
   options.listeners = std::move(listeners).value();
+  net::TlsContextPtr tls;
+  if (options.has_tls) {
+    auto opened = net::TlsContext::open(options.tls, "-Z", nullptr);
+    if (const auto* const problem = std::get_if<net::TlsProblem>(&opened)) {
+      return fail("-Z: " + problem->text);
+    }
+    tls = std::get<net::TlsContextPtr>(std::move(opened));
+    if (const std::string warning = tls->validity_warning(); !warning.empty()) {
+      static_cast<void>(std::fprintf(stderr, "kvferry: warning: %s\n", warning.c_str()));
+    }
+  }
   if (const std::string problem = become(options.user); !problem.empty()) {
     return fail(problem);
   }
@@ -206,6 +218,7 @@ int run_memcached(const std::vector<std::string>& arguments) {
   }
   ServerOptions server;
   server.has_test_hooks = has_test_hooks();
+  server.tls = std::move(tls);
   server.pid_file = options.pid_file;
   server.lua_files = options.lua_files;
   server.proxy_arg = options.proxy_arg;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/model.h"
+#include "net/tls_options.h"
 
 namespace kvferry::app {
 
@@ -35,6 +36,11 @@ struct MemcachedOptions {
   std::string user;
   std::string pid_file;
   std::string auth_file;  // Empty: no authentication.
+
+  bool has_tls = false;  // -Z
+  net::TlsOptions tls{.has_session_cache = false};
+  std::uint32_t tls_buffer_kilobytes = 16;  // Without effect, as are the next.
+  bool wants_kernel_tls = false;
 
   std::vector<std::string> lua_files;  // None: no proxy.
   std::optional<std::string> proxy_arg;

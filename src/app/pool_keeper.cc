@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "pool/placement.h"
 
@@ -24,6 +25,9 @@ base::Result<std::unique_ptr<PoolKeeper>> PoolKeeper::make(const Context& contex
                                                            const pool::PoolOptions& options,
                                                            const PoolKeeper* before) {
   std::unique_ptr<PoolKeeper> keeper(new PoolKeeper(context, options));
+  if (auto opened = keeper->open_tls(); !opened) {
+    return std::move(opened).error();
+  }
   if (auto filled = keeper->fill_servers(before); !filled) {
     return std::move(filled).error();
   }
@@ -31,6 +35,19 @@ base::Result<std::unique_ptr<PoolKeeper>> PoolKeeper::make(const Context& contex
     return std::move(made).error();
   }
   return keeper;
+}
+
+/// Reads the files anew for each configuration, so that a reload is what brings new certificates.
+base::Result<void> PoolKeeper::open_tls() {
+  if (!options_.tls) {
+    return {};
+  }
+  auto opened = net::TlsContext::open(*options_.tls, "pool " + options_.name, context_.tls_monitor);
+  if (auto* const problem = std::get_if<net::TlsProblem>(&opened)) {
+    return base::Error(base::ErrorCode::InvalidInput, "tls: " + problem->text);
+  }
+  tls_ = std::get<net::TlsContextPtr>(std::move(opened));
+  return {};
 }
 
 void PoolKeeper::take_over(Server& server, const pool::ServerOptions& options,
@@ -72,6 +89,7 @@ base::Result<void> PoolKeeper::fill_servers(const PoolKeeper* before) {
 base::Result<void> PoolKeeper::make_snapshot() {
   auto snapshot = std::make_shared<pool::PoolSnapshot>();
   snapshot->options = options_;
+  snapshot->tls = tls_;
   std::vector<bool> is_live;
   for (const auto& server : servers_) {
     snapshot->addresses.push_back(server->address);
@@ -199,7 +217,7 @@ void PoolKeeper::probe(Server& server) {
   }
   server.prober = std::make_unique<pool::Probe>(
       context_.loop, kProbeTimeout, [this, &server](bool is_well) { on_probed(server, is_well); });
-  server.prober->start(server.address);
+  server.prober->start(server.address, tls_, options_.servers[server.index].host);
 }
 
 void PoolKeeper::on_probed(Server& server, bool is_well) {

@@ -33,6 +33,7 @@ class PoolKeeper {
     net::Resolver& resolver;
     base::Log& log;
     std::function<void()> publish;
+    net::TlsMonitor* tls_monitor = nullptr;
   };
 
   /// `before` is the keeper of the same pool in the configuration so far, or null: kept servers
@@ -85,6 +86,7 @@ class PoolKeeper {
   /// What a reload must not forget of a server that stays.
   static void take_over(Server& server, const pool::ServerOptions& options,
                         const PoolKeeper& before);
+  base::Result<void> open_tls();
   base::Result<void> fill_servers(const PoolKeeper* before);
   base::Result<void> make_snapshot();
   void publish();
@@ -97,6 +99,7 @@ class PoolKeeper {
 
   Context context_;
   pool::PoolOptions options_;
+  net::TlsContextPtr tls_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::shared_ptr<const pool::PoolSnapshot> snapshot_;
   std::shared_ptr<bool> alive_ =

@@ -45,7 +45,8 @@ ScriptControl::ScriptControl(Setup setup)
           .files = setup_.files,
           .start_argument = lua::StartArgument::parse(setup_.proxy_argument),
           .host = this,
-          .limits = {}}) {
+          .limits = {},
+          .tls_monitor = setup_.tls_monitor}) {
   shared_.start_argument = lua::StartArgument::parse(setup_.proxy_argument);
   if (setup_.has_test_hooks) {
     shared_.shrink = kTestShrink;

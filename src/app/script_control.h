@@ -36,6 +36,7 @@ class ScriptControl final : private lua::ConfigHost {
     watch::Hub& watch;
     base::Log& log;
     std::function<bool(std::string_view words, std::string& out)> compose_stats;
+    net::TlsMonitor* tls_monitor = nullptr;
   };
   explicit ScriptControl(Setup setup);
   ScriptControl(const ScriptControl&) = delete;

@@ -1,6 +1,7 @@
 #include "app/server.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -177,6 +178,7 @@ base::Result<void> Server::open_basics(const config::Model& model) {
     return std::move(log).error();
   }
   log_ = std::move(log).value();
+  tls_watch_ = std::make_unique<TlsWatch>(*log_);
   budget_ = std::make_unique<base::MemoryBudget>(process.memory_limit_bytes);
   const std::size_t descriptors = raise_descriptor_limit();
   const std::size_t reserve = std::min(kReservedDescriptors, descriptors / 4);
@@ -230,7 +232,8 @@ base::Result<void> Server::open_store(const config::ProcessOptions& process) {
                                   for (auto& worker : workers_) {
                                     worker->renew_clock();
                                   }
-                                }});
+                                },
+                            .refresh_certificates = [this] { return refresh_certificates(); }});
   if (options_.has_test_hooks) {
     log_->write(base::LogLevel::Warning, "app",
                 "KVFERRY_TEST_HOOKS=1: clients can move the clock; never serve users like this");
@@ -242,18 +245,18 @@ void Server::open_scripts(const config::Model& model) {
   if (options_.lua_files.empty()) {
     return;
   }
-  scripts_ = std::make_unique<ScriptControl>(
-      ScriptControl::Setup{.files = options_.lua_files,
-                           .proxy_argument = options_.proxy_arg ? &*options_.proxy_arg : nullptr,
-                           .workers = worker_count(model),
-                           .has_test_hooks = options_.has_test_hooks,
-                           .loop = *loop_,
-                           .resolver = *resolver_,
-                           .watch = watch_,
-                           .log = *log_,
-                           .compose_stats = [this](std::string_view words, std::string& out) {
-                             return compose_stats(words, out);
-                           }});
+  scripts_ = std::make_unique<ScriptControl>(ScriptControl::Setup{
+      .files = options_.lua_files,
+      .proxy_argument = options_.proxy_arg ? &*options_.proxy_arg : nullptr,
+      .workers = worker_count(model),
+      .has_test_hooks = options_.has_test_hooks,
+      .loop = *loop_,
+      .resolver = *resolver_,
+      .watch = watch_,
+      .log = *log_,
+      .compose_stats = [this](std::string_view words,
+                              std::string& out) { return compose_stats(words, out); },
+      .tls_monitor = tls_watch_.get()});
 }
 
 base::Result<void> Server::start_workers(const config::Model& model) {
@@ -317,8 +320,11 @@ base::Result<void> Server::check_unchangeable(const config::Model& model) const 
 base::Result<std::map<std::string, std::unique_ptr<PoolKeeper>>> Server::make_keepers(
     const config::Model& model) {
   std::map<std::string, std::unique_ptr<PoolKeeper>> keepers;
-  const PoolKeeper::Context context{
-      .loop = *loop_, .resolver = *resolver_, .log = *log_, .publish = [this] { publish(); }};
+  const PoolKeeper::Context context{.loop = *loop_,
+                                    .resolver = *resolver_,
+                                    .log = *log_,
+                                    .publish = [this] { publish(); },
+                                    .tls_monitor = tls_watch_.get()};
   for (const config::PoolConfig& pool : model.pools) {
     if (pool.protocol == config::PoolProtocol::Store) {
       continue;
@@ -343,7 +349,9 @@ base::Result<void> Server::apply(config::Model model) {
   if (!keepers) {
     return std::move(keepers).error();
   }
-  auto listens = ListenSet::open(model, workers_.size(), *listens_);
+  auto listens = ListenSet::open(
+      model, workers_.size(), *listens_,
+      TlsSources{.monitor = tls_watch_.get(), .ready = std::exchange(options_.tls, nullptr)});
   if (!listens) {
     return std::move(listens).error();
   }
@@ -353,6 +361,9 @@ base::Result<void> Server::apply(config::Model model) {
     }
   }
   // Nothing can be refused from here on.
+  certificates_read_at_.store(
+      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()),
+      std::memory_order_relaxed);
   keepers_ = std::move(keepers).value();
   listens_ = std::make_shared<ListenSet>(std::move(listens).value());
   listens_->adopt();

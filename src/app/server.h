@@ -5,6 +5,8 @@
 // read counters.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +22,7 @@
 #include "app/pool_keeper.h"
 #include "app/script_control.h"
 #include "app/stats_registry.h"
+#include "app/tls_watch.h"
 #include "app/worker.h"
 #include "base/log.h"
 #include "base/memory_budget.h"
@@ -44,9 +47,10 @@ struct ServerOptions {
   std::optional<base::LogLevel> log_level;
   std::string pid_file;
   std::optional<MemcachedOptions> memcached;  // Serve as its command line says; no files.
-  std::vector<std::string> lua_files;         // Of the Lua proxy; none: no proxy.
-  std::optional<std::string> proxy_arg;       // What scripts find in mcp.start_arg.
-  bool has_test_hooks = false;                // KVFERRY_TEST_HOOKS=1.
+  net::TlsContextPtr tls;  // Of the first configuration; read before root became another user.
+  std::vector<std::string> lua_files;    // Of the Lua proxy; none: no proxy.
+  std::optional<std::string> proxy_arg;  // What scripts find in mcp.start_arg.
+  bool has_test_hooks = false;           // KVFERRY_TEST_HOOKS=1.
   std::string idle_flags;  // Those of other programs that were given and do nothing: "-s -i".
 };
 
@@ -95,14 +99,18 @@ class Server final : private WorkerHost {
   base::Result<void> watch_signals();
   void on_signal(unsigned events);
   void reload();
+  std::string refresh_certificates();
   void drain();
   void tick();
 
   admin::MetricsModel collect();
+  std::string compose_tls_rows() const;
+  void collect_tls(admin::MetricsModel& model) const;
 
   ServerOptions options_;
   const MemcachedOptions wishes_;  // Of options_, or the defaults.
   std::unique_ptr<base::Log> log_;
+  std::unique_ptr<TlsWatch> tls_watch_;
   std::unique_ptr<base::MemoryBudget> budget_;
   watch::Hub watch_{&base::WallTime::clock::now};
   route::EvictionReport eviction_report_{watch_};
@@ -135,6 +143,7 @@ class Server final : private WorkerHost {
   std::uint64_t reloads_ok_ = 0;
   std::uint64_t reloads_failed_ = 0;
   std::string last_reload_error_;
+  std::atomic<std::int64_t> certificates_read_at_{0};  // In seconds since 1970.
   std::size_t workers_left_ = 0;
   base::Millis drain_deadline_{0};  // Of the last call of drain().
   bool is_draining_ = false;

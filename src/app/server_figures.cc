@@ -1,4 +1,10 @@
 // What a server tells of itself.
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+#include <utility>
+
 #include "app/metrics.h"
 #include "app/script_stats_text.h"
 #include "app/server.h"
@@ -30,11 +36,59 @@ bool Server::compose_stats(std::string_view words, std::string& out) {
     }
     out.insert(out.size() - kEnd.size(), compose_script_rows(*scripts_, errors));
   }
+  if (wishes_.has_tls && words.empty() && std::string_view(out).substr(begin).ends_with(kEnd)) {
+    out.insert(out.size() - kEnd.size(), compose_tls_rows());
+  }
   return is_known;
+}
+
+std::string Server::compose_tls_rows() const {
+  std::uint64_t failures = 0;
+  for (const std::uint64_t count : tls_watch_->figures(net::TlsRole::Server).failures) {
+    failures += count;
+  }
+  const std::int64_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  const std::int64_t age = now - certificates_read_at_.load(std::memory_order_relaxed);
+  return "STAT ssl_handshake_errors " + std::to_string(failures) +
+         "\r\nSTAT time_since_server_cert_refresh " +
+         std::to_string(std::max<std::int64_t>(age, 0)) + "\r\n";
 }
 
 bool Server::administer(const memcache::Request& request, std::string& out) {
   return administration_->run(request, out);
+}
+
+/// Nothing where nobody speaks TLS.
+void Server::collect_tls(admin::MetricsModel& model) const {
+  std::set<net::TlsContextPtr> contexts;
+  for (const ListenerPlan& listener : listens_->plans()) {
+    contexts.insert(listener.service.tls);
+  }
+  for (const auto& [name, keeper] : keepers_) {
+    contexts.insert(keeper->snapshot()->tls);
+  }
+  contexts.erase(nullptr);
+  for (const net::TlsContextPtr& context : contexts) {
+    if (!context->options().cert.empty()) {
+      model.certificates.push_back(
+          {context->label(),
+           static_cast<std::uint64_t>(std::chrono::system_clock::to_time_t(context->not_after()))});
+    }
+  }
+  for (const net::TlsRole role : {net::TlsRole::Server, net::TlsRole::Client}) {
+    const TlsWatch::Figures figures = tls_watch_->figures(role);
+    admin::TlsMetrics tls{.peer = role == net::TlsRole::Server ? "client" : "backend",
+                          .handshakes = figures.handshakes,
+                          .resumed = figures.resumed};
+    for (std::size_t i = 0; i < net::kTlsFailureKinds; ++i) {
+      tls.failures.push_back(
+          {std::string(net::tls_failure_name(static_cast<net::TlsFailureKind>(i))),
+           figures.failures[i]});
+    }
+    if (!contexts.empty()) {
+      model.tls.push_back(std::move(tls));
+    }
+  }
 }
 
 admin::MetricsModel Server::collect() {
@@ -61,6 +115,7 @@ admin::MetricsModel Server::collect() {
   for (auto& [name, count] : events) {
     model.routes.push_back({name, count});
   }
+  collect_tls(model);
   for (admin::BackendMetrics& backend : model.backends) {
     if (const auto keeper = keepers_.find(backend.pool); keeper != keepers_.end()) {
       backend.ejections = keeper->second->ejections(backend.label);

@@ -4,8 +4,10 @@
 #include <poll.h>
 #include <unistd.h>
 #include <utility>
+#include <variant>
 
 #include "app/server.h"
+#include "net/tls_context.h"
 
 namespace kvferry::app {
 namespace {
@@ -79,6 +81,29 @@ void Server::reload() {
   last_reload_error_ = applied.error().text();
   log_->write(base::LogLevel::Error, "app", "reload failed, the running configuration stays",
               {{"error", last_reload_error_}});
+}
+
+/// memcached's command for it; comes from a worker, which looks at the files itself, as memcached
+/// does: the answer is to say what is wrong with them. They are a few small ones, and operators do
+/// not ask often.
+std::string Server::refresh_certificates() {
+  if (!wishes_.has_tls) {
+    return "TLS not enabled";
+  }
+  const auto opened = net::TlsContext::open(wishes_.tls, "refresh_certs", nullptr);
+  if (const auto* const problem = std::get_if<net::TlsProblem>(&opened)) {
+    return problem->text;
+  }
+  loop_->post([this] {
+    auto loaded = load();
+    const base::Result<void> applied =
+        loaded ? apply(std::move(loaded).value()) : base::Result<void>(loaded.error());
+    if (!applied) {
+      log_->write(base::LogLevel::Error, "app", "cannot take over new certificates",
+                  {{"error", applied.error().text()}});
+    }
+  });
+  return {};
 }
 
 void Server::drain() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <sys/socket.h>
 
+#include "app/memcached_tls.h"
 #include "net/address.h"
 #include "protocol/memcache/number.h"
 #include "protocol/memcache/token_walker.h"
@@ -136,7 +137,7 @@ void append_settings(const StatsSources& sources, std::string& out) {
   flag(out, "inline_ascii_response", false);
   flag(out, "shutdown_command", options.allows_shutdown);
   flag(out, "watch_enabled", options.allows_watch);
-  flag(out, "ssl_enabled", false);
+  append_tls_settings(options, out);
   flag(out, "proxy_enabled", !options.lua_files.empty());
   flag(out, "proxy_uring_enabled", options.wants_uring);
 }

@@ -23,6 +23,10 @@ inline constexpr std::array<std::string_view, 4> kLaterProtocolWords = {
 inline constexpr std::array<std::string_view, 1> kLaterOnDownWords = {"next"};
 inline constexpr std::array<std::string_view, 3> kDialectWords = {"nutcracker", "dynomite",
                                                                   "kvferry"};
+inline constexpr std::array<std::string_view, 3> kListenerVerifyWords = {"none", "optional",
+                                                                         "required"};
+inline constexpr std::array<std::string_view, 3> kServerVerifyWords = {"none", "ca", "full"};
+inline constexpr std::array<std::string_view, 2> kTlsVersionWords = {"1.2", "1.3"};
 inline constexpr std::array<std::string_view, 3> kIoWords = {"auto", "uring", "epoll"};
 inline constexpr std::array<std::string_view, 5> kLogLevelWords = {"error", "warning", "notice",
                                                                    "info", "debug"};

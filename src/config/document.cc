@@ -101,9 +101,11 @@ hint. Warnings and notices do not keep a configuration from being used.
 | E-missing | a key that must be there |
 | E-unsupported | a key or value that this version does not have yet |
 | E-file | a file that cannot be read |
+| E-tls | a certificate, key, authority or list of ciphers that cannot be used |
 | W10 | a server whose weight is so small that it gets no keys |
 | W11 | a ketama ring that spreads keys more than 20 % off the weights |
 | W40 | a file with a secret that others may read |
+| W41 | a certificate that is not valid, or ends to be within 14 days |
 | N01 | client_connections is honoured here; twemproxy ignores it |
 | N02 | a pool without a timeout: a silent server blocks its clients for ever, as with twemproxy |
 )";
@@ -233,6 +235,12 @@ std::string configuration_document() {
   out += pool_table("Keys of a pool that are ours", "They may be added to nutcracker pools.",
                     Origin::Kvferry);
   out += table("Listeners", "Keys of an entry of `listen` that is a mapping.", listener_keys());
+  out += table("TLS of a listener",
+               "Keys of `tls` in an entry of `listen`. Files are named from the directory that "
+               "kvferry was started in. A reload reads them again, for connections that are made "
+               "from then on.",
+               listener_tls_keys());
+  out += table("TLS to servers", "Keys of `tls` in a pool.", server_tls_keys());
   out += table("The process", "Keys of `kvferry:`.", process_keys());
   out += table("Log", "Keys of `kvferry: log:`.", log_keys());
   out += table("Admin", "Keys of `kvferry: admin:`.", admin_keys());

@@ -87,6 +87,9 @@ std::span<const Key<ProcessOptions>> process_keys();
 std::span<const Key<base::LogOptions>> log_keys();
 std::span<const Key<AdminOptions>> admin_keys();
 std::span<const Key<StoreOptions>> store_keys();
+/// Keys of `tls`: of an entry of `listen`, and of a pool.
+std::span<const Key<net::TlsOptions>> listener_tls_keys();
+std::span<const Key<net::TlsOptions>> server_tls_keys();
 
 /// Keys answered with "not available yet", or, when they are Dynomite's, with the name of the
 /// dialect.

@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "config/key_table.h"
+#include "config/tls_reader.h"
 
 namespace kvferry::config {
 namespace {
@@ -35,10 +36,15 @@ constexpr Key<ListenerDraft> kListenerKeys[] = {
       .default_text = "false",
       .doc = "Allows commands that administer servers, such as flush_all."},
      [](ListenerDraft& listener, const Value& value, Reader&) { listener.is_admin = value.flag; }},
+    {{.name = "tls",
+      .type = ValueType::Mapping,
+      .doc = "Clients of this listener speak TLS; see the table \"TLS of a listener\"."},
+     [](ListenerDraft& listener, const Value& value, Reader& reader) {
+       read_tls(value, net::TlsRole::Server, reader, listener.tls);
+     }},
 };
 
-constexpr ReservedKey kReservedListenerKeys[] = {
-    {"tls"}, {"tag"}, {"protocol"}, {"proxy_protocol"}};
+constexpr ReservedKey kReservedListenerKeys[] = {{"tag"}, {"protocol"}, {"proxy_protocol"}};
 
 constexpr ReservedKey kReservedPoolKeys[] = {
     // Ours, for later versions.
@@ -57,7 +63,6 @@ constexpr ReservedKey kReservedPoolKeys[] = {
     {"user"},
     {"password"},
     {"auth_mode"},
-    {"tls"},
     {"databases"},
     {"db_base"},
     {"queue_timeout"},

@@ -62,6 +62,13 @@ class Loading {
     }
   }
 
+  /// Looks at the files of certificates and keys, so load_text() leaves it out.
+  void check_tls() {
+    for (const TlsUse& use : state_.tls_uses) {
+      check_tls_files(use, state_.problems);
+    }
+  }
+
   Loaded finish() {
     check_references();
     Loaded loaded;
@@ -326,6 +333,7 @@ Loaded load(const std::vector<std::string>& paths, const LoadOptions& options) {
     }
   }
   loading.warn_of_exposed_secrets();
+  loading.check_tls();
   Loaded loaded = loading.finish();
   loaded.files = std::move(files);
   return loaded;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/problem.h"
+#include "net/tls_options.h"
 #include "pool/options.h"
 #include "route/route_spec.h"
 
@@ -55,10 +56,11 @@ struct Endpoint {
 struct ListenerOptions {
   Endpoint endpoint;
   std::uint32_t backlog = 512;
-  std::uint32_t max_clients = 0;  // 0: no limit.
-  bool is_admin = false;          // Administration commands are allowed here.
-  bool reuse_port = false;        // False: starting fails when someone else listens.
-  std::string tag{};              // Lua routes may be for listeners of one name only.
+  std::uint32_t max_clients = 0;         // 0: no limit.
+  bool is_admin = false;                 // Administration commands are allowed here.
+  bool reuse_port = false;               // False: starting fails when someone else listens.
+  std::string tag{};                     // Lua routes may be for listeners of one name only.
+  std::optional<net::TlsOptions> tls{};  // None: clients speak in clear.
   Position where;
 
   /// Leaves `where` out.

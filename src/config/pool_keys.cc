@@ -7,6 +7,7 @@
 #include "config/key_table.h"
 #include "config/pool_reader.h"
 #include "config/reader.h"
+#include "config/tls_reader.h"
 
 namespace kvferry::config {
 namespace {
@@ -257,6 +258,13 @@ constexpr Key<Pool> kOurKeys[] = {
       .doc = "Closes a client that sends nothing for so long; 0s: never."},
      [](Pool& pool, const Value& value, Reader&) {
        pool.config.client_idle_timeout = Millis(value.number);
+     }},
+    {{.name = "tls",
+      .type = ValueType::Mapping,
+      .doc = "The servers of this pool speak TLS; see the table \"TLS to servers\". Clients do so "
+             "where an entry of `listen` has `tls`."},
+     [](Pool& pool, const Value& value, Reader& reader) {
+       read_tls(value, net::TlsRole::Client, reader, options(pool).tls);
      }},
     {{.name = "on_down",
       .type = ValueType::Enum,

@@ -135,6 +135,10 @@ void Reader::note_once(Severity severity, const Node& node, std::string_view cod
   }
 }
 
+Problem Reader::place_of(const Node& node, std::string_view key) const {
+  return make_problem(Severity::Error, node, {}, key, {}, {});
+}
+
 void Reader::fail_value(const Value& value, std::string_view code, std::string message) {
   fail(*value.node, code, value.info->name, std::move(message), value.info->hint);
 }

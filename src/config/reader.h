@@ -11,12 +11,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/key_table.h"
 #include "config/model.h"
 #include "config/problem.h"
 #include "config/source.h"
+#include "config/tls_reader.h"
 #include "config/yaml_tree.h"
 
 namespace kvferry::config {
@@ -41,6 +43,8 @@ struct LoadState {
   std::vector<PoolReference> pools_without_listener;
   /// Codes of notices that are given once.
   std::set<std::string, std::less<>> codes_noted;
+  /// Every `tls`, in the order of the files.
+  std::vector<TlsUse> tls_uses;
 };
 
 /// What a mapping is called in messages and what it may hold.
@@ -78,6 +82,9 @@ class Reader {
   void refer_to_pool(const Node& node);
   /// The pool `name` has no listener; this is wrong unless a route names it.
   void expect_reference(const std::string& name, const Node& node);
+  /// What a problem about `node` that is found later has to say, but for its message.
+  Problem place_of(const Node& node, std::string_view key) const;
+  void remember_tls(TlsUse use) { state_.tls_uses.push_back(std::move(use)); }
   /// For values whose type is right and whose content is not.
   void fail_value(const Value& value, std::string_view code, std::string message);
 

@@ -68,6 +68,28 @@ void check_required(const PoolDraft& pool, Reader& reader) {
   }
 }
 
+void check_tls(const PoolDraft& pool, Reader& reader) {
+  const pool::PoolOptions& options = pool.config.options;
+  if (!options.tls) {
+    return;
+  }
+  const Node& key = key_or_name(pool, "tls");
+  if (pool.config.protocol == PoolProtocol::Store) {
+    reader.fail(key, "E-unsupported", "tls",
+                "'tls' of a pool is for its servers, and a pool with protocol: store has none",
+                "TLS for clients stands in an entry of 'listen'");
+    return;
+  }
+  const bool has_unix =
+      std::any_of(options.servers.begin(), options.servers.end(),
+                  [](const pool::ServerOptions& server) { return server.is_unix; });
+  if (has_unix && options.tls->verify == net::TlsVerify::Full && options.tls->sni.empty()) {
+    reader.fail(key, "E-missing", "sni",
+                "'sni' is missing in 'tls': servers on Unix sockets have no name to verify",
+                "write the name in their certificate, or verify: ca");
+  }
+}
+
 void check_server_names(PoolDraft& pool, Reader& reader) {
   std::map<std::string, const Node*, std::less<>> seen;
   std::vector<pool::ServerOptions>& servers = pool.config.options.servers;
@@ -176,6 +198,7 @@ ListenerOptions settle_listener(ListenerDraft& draft, const ListenDefaults& defa
   listener.backlog = draft.backlog.value_or(defaults.backlog);
   listener.max_clients = draft.max_clients.value_or(defaults.max_clients);
   listener.is_admin = draft.is_admin;
+  listener.tls = std::move(draft.tls);
   listener.reuse_port = defaults.reuse_port;
   listener.where = reader.position(*draft.node);
   return listener;
@@ -212,6 +235,7 @@ void finish_pool(PoolDraft& pool, Reader& reader, TakenNames& taken) {
   options.placement.weights_given = pool.has_weights || options.servers.empty();
   check_protocol(pool, reader);
   check_required(pool, reader);
+  check_tls(pool, reader);
   check_server_names(pool, reader);
   check_addresses(pool.listeners, fmt::format("pool '{}'", pool.config.name), reader, taken);
   check_backoff(pool, reader);

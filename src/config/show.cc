@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "config/choices.h"
 #include "config/key_table.h"
 #include "config/route_reader.h"
 #include "config/scalar.h"
+#include "config/tls_reader.h"
 
 namespace kvferry::config {
 namespace {
@@ -114,6 +116,27 @@ class Lines {
   std::string text_;
 };
 
+/// On one line. Files that are not named are left out, as are the defaults that have no words.
+std::string tls_text(const net::TlsOptions& tls) {
+  std::string out;
+  const auto add = [&out](std::string_view key, std::string_view text) {
+    out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", key, text);
+  };
+  const std::pair<std::string_view, const std::string*> files[] = {{"cert", &tls.cert},
+                                                                   {"key", &tls.key},
+                                                                   {"ca", &tls.ca},
+                                                                   {"sni", &tls.sni},
+                                                                   {"ciphers", &tls.ciphers}};
+  for (const auto& [key, text] : files) {
+    if (!text->empty()) {
+      add(key, scalar(*text));
+    }
+  }
+  add("verify", verify_word(tls));
+  add("min_version", tls.min_version == net::TlsVersion::V1_3 ? "1.3" : "1.2");
+  return "{" + out + "}";
+}
+
 bool is_ordinary(const ListenerOptions& listener) {
   ListenerOptions ordinary;
   ordinary.endpoint = listener.endpoint;
@@ -132,9 +155,10 @@ std::string listeners_text(const std::vector<ListenerOptions>& listeners, YamlFo
     if (form == YamlForm::Changes && is_ordinary(listener)) {
       out += fmt::format("{}  - {}\n", indent, address);
     } else {
-      out += fmt::format("{}  - {{address: {}, backlog: {}, max_clients: {}, admin: {}}}\n", indent,
-                         address, listener.backlog, listener.max_clients,
-                         bool_text(listener.is_admin));
+      const std::string tls = listener.tls ? ", tls: " + tls_text(*listener.tls) : "";
+      out += fmt::format("{}  - {{address: {}, backlog: {}, max_clients: {}, admin: {}{}}}\n",
+                         indent, address, listener.backlog, listener.max_clients,
+                         bool_text(listener.is_admin), tls);
     }
   }
   return out;
@@ -181,6 +205,9 @@ std::string pool_text(const PoolConfig& pool, YamlForm form) {
   lines.add("server_connections", fmt::format("{}", options.server_connections));
   lines.add("preconnect", bool_text(options.preconnect));
   lines.add("tcpkeepalive", bool_text(options.tcpkeepalive));
+  if (options.tls) {
+    lines.add("tls", tls_text(*options.tls));
+  }
   lines.add("on_down", word(kOnDownWords, options.on_down));
   lines.add("server_failure_limit", fmt::format("{}", options.failure_limit));
   lines.add("max_inflight", fmt::format("{}", options.max_inflight));

@@ -297,8 +297,11 @@ int make_pool(lua_State* lua) {
     if (backend == nullptr) {
       raise(lua, "mcp.backend expected");
     }
-    if ((*backend)->is_tls && !state_of(lua).settings().has_tls) {
-      raise(lua, "TLS requested but not initialized: call mcp.init_tls()");
+    if ((*backend)->is_tls) {
+      (*backend)->tls = state_of(lua).settings().tls;
+      if ((*backend)->tls == nullptr) {
+        raise(lua, "TLS requested but not initialized: call mcp.init_tls()");
+      }
     }
     options->backends.push_back(*backend);
     lua_pop(lua, 1);

@@ -62,13 +62,8 @@ int set_iothread(lua_State* lua) {
   return 0;
 }
 int set_tls(lua_State* lua) {
-  if (check_bool(lua, 1)) {
-    return raise(lua, "cannot set mcp.backend_use_tls: TLS support not compiled");
-  }
+  state_of(lua).settings().uses_tls = check_bool(lua, 1);
   return 0;
-}
-int init_tls(lua_State* lua) {
-  return raise(lua, "cannot run mcp.init_tls: TLS support not compiled");
 }
 int set_gc_ratio(lua_State* lua) {
   state_of(lua).settings().gc_ratio = std::max(luaL_checknumber(lua, 1), kRampMin);
@@ -272,7 +267,6 @@ constexpr luaL_Reg kFunctions[] = {{"active_req_limit", &set_active_limit},
                                    {"backend_use_iothread", &set_iothread},
                                    {"backend_use_tls", &set_tls},
                                    {"buffer_memory_limit", &set_buffer_limit},
-                                   {"init_tls", &init_tls},
                                    {"log", &log_message},
                                    {"luagc_ratio", &set_gc_ratio},
                                    {"ratelim_global_tbf", &make_shared_limiter},
@@ -297,6 +291,7 @@ void define_config_functions(lua_State* lua) {
   lua_newuserdatauv(lua, 0, 0);
   lua_setfield(lua, -2, "internal_handler");
   define_placement_objects(lua);
+  define_tls(lua);
 }
 
 }  // namespace kvferry::lua

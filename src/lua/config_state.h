@@ -21,6 +21,7 @@
 #include "lua/globals.h"
 #include "lua/vm.h"
 #include "lua/worker_state.h"
+#include "net/tls_context.h"
 #include "pool/mcp_options.h"
 
 namespace kvferry::lua {
@@ -61,6 +62,7 @@ class ConfigState {
     StartArgument start_argument;
     ConfigHost* host = nullptr;
     VmLimits limits;
+    net::TlsMonitor* tls_monitor = nullptr;  // Outlives the backends.
   };
   explicit ConfigState(Setup setup);
   ConfigState(const ConfigState&) = delete;
@@ -90,7 +92,7 @@ class ConfigState {
     pool::McpBackendOptions backend;
     bool uses_iothread = false;
     bool uses_tls = false;
-    bool has_tls = false;
+    net::TlsContextPtr tls;  // Null: mcp.init_tls() was not called.
     double gc_ratio = 2.0;
     VmLimits vm_limits;
     std::uint32_t active_request_limit = 0;
@@ -100,6 +102,7 @@ class ConfigState {
   };
   Settings& settings() { return settings_; }
   ConfigHost& host() const { return *setup_.host; }
+  net::TlsMonitor* tls_monitor() const { return setup_.tls_monitor; }
   struct CronEntry {
     base::Seconds every{0};
     base::SteadyTime next{};
@@ -134,6 +137,8 @@ class ConfigState {
 void define_placement_objects(lua_State* lua);
 /// Adds mcp.backend and mcp.pool, with their types.
 void define_backends(lua_State* lua);
+/// Adds mcp.init_tls.
+void define_tls(lua_State* lua);
 /// Adds what `mcp` has in the configuration state to the table at the top of the stack.
 void define_config_functions(lua_State* lua);
 

@@ -315,8 +315,13 @@ int cfd(lua_State* lua) {
 }
 
 int tls_peer_cn(lua_State* lua) {
-  check_slot(lua);
-  lua_pushnil(lua);  // No listener takes TLS.
+  const int fd = check_slot(lua).context().client_fd();
+  const std::string_view name = Vm::owner_of<WorkerState>(lua).loop().tls_peer_name(fd);
+  if (name.empty()) {
+    lua_pushnil(lua);
+  } else {
+    lua_pushlstring(lua, name.data(), name.size());
+  }
   return 1;
 }
 

@@ -3,6 +3,7 @@
 import re
 import select
 import socket
+import ssl
 import struct
 import time
 
@@ -161,6 +162,33 @@ class Wire:
             pass
         except socket.timeout:
             raise AssertionError("the connection is still open") from None
+
+
+class TlsWire(Wire):
+    """The same over TLS; `context` is an ssl.SSLContext, `name` what the server's certificate is to be for."""
+
+    def __init__(self, port: int, context: ssl.SSLContext, name: str = "localhost", **options):
+        super().__init__(port, **options)
+        self.socket = context.wrap_socket(self.socket, server_hostname=name)
+
+    def _receive(self, end: float) -> bool:
+        """As in Wire; but bytes may wait inside of the TLS layer, where select() does not see them."""
+        if self.socket.pending() == 0:
+            return super()._receive(end)
+        self.unread += self.socket.recv(1 << 20)
+        return True
+
+    def receive(self, size: int) -> bytes:
+        end = time.monotonic() + self.seconds
+        parts, have = [self.unread], len(self.unread)
+        while have < size:
+            self.unread = b""
+            assert self._receive(end), "wanted %d bytes, got %d" % (size, have)
+            parts.append(self.unread)
+            have += len(self.unread)
+        data = b"".join(parts)
+        self.unread = data[size:]
+        return data[:size]
 
 
 def storage(command: str, key: str, value: bytes, flags: int = 0, ttl: int = 0, tail: str = "") -> bytes:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from support import kvferry as kvferry_support
+from support.certificates import Authority
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(EXAMPLES.rglob("*.yml"))
@@ -17,9 +18,18 @@ def test_there_are_examples():
     assert FILES and SCRIPTS
 
 
+@pytest.fixture(name="certificates", scope="module")
+def fixture_certificates(tmp_path_factory):
+    """A directory with the files that examples name."""
+    folder = tmp_path_factory.mktemp("examples")
+    Authority(folder / "certs").issue("proxy")
+    return folder
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_the_program_accepts(file):
-    done = subprocess.run([kvferry_support.program(), "check", file], capture_output=True, text=True, timeout=60)
+def test_the_program_accepts(file, certificates):
+    done = subprocess.run([kvferry_support.program(), "check", file], capture_output=True, text=True, timeout=60,
+                          cwd=certificates)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -91,6 +91,15 @@ TEST_F(AdministrationTest, ShutdownNeedsToBeAllowed) {
   EXPECT_EQ(ends_, 2);
 }
 
+TEST_F(AdministrationTest, CertificatesAreReadAnewWhereThereAreAny) {
+  EXPECT_EQ(say("refresh_certs"), "Error TLS not enabled\r\n");
+  std::string problem = "cannot read 'x'";
+  setup_.refresh_certificates = [&] { return problem; };
+  EXPECT_EQ(say("refresh_certs"), "Error cannot read 'x'\r\n");
+  problem.clear();
+  EXPECT_EQ(say("refresh_certs"), "OK\r\n");
+}
+
 TEST_F(AdministrationTest, TheClockMovesForTestsOnly) {
   setup_.has_test_hooks = true;
   EXPECT_EQ(say("debugtime p"), "OK\r\n");

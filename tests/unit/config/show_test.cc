@@ -70,7 +70,7 @@ TEST(Show, LeavesOutNoKey) {
   const Loaded loaded =
       load_text("t.yml",
                 "a:\n  protocol: redis\n  redis_auth: x\n  hash_tag: \"{}\"\n  listen: h:1\n"
-                "  servers: [h:1]\n",
+                "  servers: [h:1]\n  tls: {verify: none}\n",
                 kAll);
   ASSERT_TRUE(loaded.model) << loaded.text();
   const std::string shown = to_yaml(*loaded.model, YamlForm::Everything);
