@@ -1,6 +1,5 @@
 """Values of 100 MB pass through in a window: memory does not grow with them, and small requests do not wait."""
 
-import os
 import random
 import threading
 import time
@@ -8,7 +7,7 @@ import time
 import pytest
 
 from support.kvferry import pool
-from support.process import wait_for
+from support.process import IS_SANITIZED, wait_for
 from support.wire import Wire, storage, value_reply
 
 BIG_BYTES = 100 << 20
@@ -16,7 +15,6 @@ GROWTH_KB = 16 * 1024
 PIECE = random.Random(7).randbytes(1 << 20)
 
 # Sanitizers keep freed memory for a while and shadow the rest, so their builds say nothing about ours.
-IS_SANITIZED = os.environ.get("KVFERRY_BUILD", "release") in ("asan", "tsan")
 pytestmark = pytest.mark.skipif(IS_SANITIZED, reason="memory is measured on builds without sanitizers")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from support.kvferry import pool
 from support.load import assert_clean, run_load
-from support.process import wait_for
+from support.process import IS_SANITIZED, wait_for
 from support.wire import Wire, storage
 
 TIMEOUT_MS = 200
@@ -64,8 +64,8 @@ def pair(memcached, kvferry):
 
 def run_through_failures(proxy, server, load, **options):
     """Load while `server` freezes, thaws, dies and restarts; the result, and when it was back."""
-    running = load(proxy.port(), keys=KEYS, connections=20, seconds=9, warmup=0, verify=True, error_keys=True,
-                   timeline=0.1, stall=4, **options)
+    running = load(proxy.port(), keys=KEYS, connections=20, seconds=18 if IS_SANITIZED else 9, warmup=0, verify=True,
+                   error_keys=True, timeline=0.1, stall=4, **options)
     started = time.monotonic()
     time.sleep(0.5)
     server.freeze()
