@@ -16,7 +16,7 @@ TEST(ComposeStateJson, EmptyModelIsExactlyThis) {
       R"("memory_budget_limit_bytes":0,"open_descriptors":0,"descriptors_limit":0,)"
       R"("config_version":0,"reloads_ok":0,"reloads_failed":0,"last_reload_error":"",)"
       R"("log_lines_lost":0,"admin_connections_rejected":0},"listeners":[],"backends":[],)"
-      R"("store":{},"routes":{}})"
+      R"("tls":[],"certificates":{},"store":{},"routes":{}})"
       "\n");
 }
 
