@@ -46,7 +46,9 @@ ScriptControl::ScriptControl(Setup setup)
           .start_argument = lua::StartArgument::parse(setup_.proxy_argument),
           .host = this,
           .limits = {},
+          .profile_name = setup_.profiles_memory ? "config" : "",
           .tls_monitor = setup_.tls_monitor}) {
+  shared_.profiles_memory = setup_.profiles_memory;
   shared_.start_argument = lua::StartArgument::parse(setup_.proxy_argument);
   if (setup_.has_test_hooks) {
     shared_.shrink = kTestShrink;
@@ -205,6 +207,7 @@ void ScriptControl::tick(const std::vector<std::unique_ptr<Worker>>& workers) {
     return;
   }
   next_cron_ = now + kCronTick;
+  print_profile(config_.take_profile_line());
   const lua::ConfigState::CronRuns runs = config_.run_cron(now);
   {
     const std::lock_guard<std::mutex> guard(figures_mutex_);

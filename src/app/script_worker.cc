@@ -1,5 +1,6 @@
 #include "app/script_worker.h"
 
+#include <cstdio>
 #include <fmt/format.h>
 
 #include "pool/mcp_pool.h"
@@ -12,16 +13,23 @@ ScriptWorker::ScriptWorker(const Setup& setup)
     : setup_(setup),
       figures_(*setup.shared.figures[setup.index]),
       backends_(std::make_unique<pool::McpBackends>(backend_context())),
-      state_(std::make_unique<lua::WorkerState>(
-          lua::WorkerState::Setup{.loop = setup.loop,
-                                  .calls = setup.calls,
-                                  .local = setup.local,
-                                  .pools = *this,
-                                  .events = *this,
-                                  .stats = figures_.stats,
-                                  .names = setup.shared.names,
-                                  .start_argument = setup.shared.start_argument,
-                                  .limits = {}})) {}
+      state_(std::make_unique<lua::WorkerState>(lua::WorkerState::Setup{
+          .loop = setup.loop,
+          .calls = setup.calls,
+          .local = setup.local,
+          .pools = *this,
+          .events = *this,
+          .stats = figures_.stats,
+          .names = setup.shared.names,
+          .start_argument = setup.shared.start_argument,
+          .limits = {},
+          .profile_name = setup.shared.profiles_memory ? "worker " + std::to_string(setup.index)
+                                                       : std::string()})) {}
+
+void ScriptWorker::keep_house() {
+  state_->keep_house();
+  print_profile(state_->take_profile_line());
+}
 
 pool::McpContext ScriptWorker::backend_context() {
   pool::McpContext context{.loop = setup_.loop,
@@ -146,6 +154,12 @@ std::string uri_encode(std::string_view bytes) {
     }
   }
   return text;
+}
+
+void print_profile(const std::string& line) {
+  if (!line.empty()) {
+    static_cast<void>(std::fputs(line.c_str(), stderr));
+  }
 }
 
 }  // namespace kvferry::app

@@ -45,12 +45,17 @@ class ScriptShared {
   /// To the worker that drives the connections of pools for the whole process: the first one.
   std::shared_ptr<pool::McpDoor> door = std::make_shared<pool::McpDoor>();
   std::vector<std::shared_ptr<ScriptFigures>> figures;  // By worker; made before the workers start.
+  bool profiles_memory = false;  // What Lua allocates is printed once a second.
 };
 
 /// Traceback of an error goes to the log once in this time for errors of one text.
 inline constexpr base::Seconds kTracebackPause{60};
 /// Texts of errors that are remembered for that.
 inline constexpr std::size_t kTracebackTextsMax = 256;
+
+/// Prints what a state of Lua has allocated (`-o proxy_memprofile`), as memcached does: on standard
+/// error, whatever the log is.
+void print_profile(const std::string& line);
 
 class ScriptWorker final : private lua::PoolMaker,
                            private lua::ScriptEvents,
@@ -73,6 +78,8 @@ class ScriptWorker final : private lua::PoolMaker,
   ScriptWorker& operator=(const ScriptWorker&) = delete;
 
   lua::WorkerState& state() { return *state_; }
+  /// Once a second.
+  void keep_house();
   lua::Hooks& hooks() { return state_->hooks(); }
   /// Before the end: fails what backends still owe.
   void shut();

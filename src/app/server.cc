@@ -250,6 +250,7 @@ void Server::open_scripts(const config::Model& model) {
       .proxy_argument = options_.proxy_arg ? &*options_.proxy_arg : nullptr,
       .workers = worker_count(model),
       .has_test_hooks = options_.has_test_hooks,
+      .profiles_memory = wishes_.traces_lua_memory,
       .loop = *loop_,
       .resolver = *resolver_,
       .watch = watch_,

@@ -333,7 +333,7 @@ void Worker::keep_house() {
   }
   retire_rest();
   if (room_->scripts != nullptr) {
-    room_->scripts->state().keep_house();
+    room_->scripts->keep_house();
   }
   room_->calls.trim();
   room_->sessions.trim();

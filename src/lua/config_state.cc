@@ -26,6 +26,9 @@ base::Error failure(std::string_view what, std::string_view why) {
 
 ConfigState::ConfigState(Setup setup)
     : setup_(std::move(setup)), vm_(setup_.limits, this), globals_(vm_.main()) {
+  if (!setup_.profile_name.empty()) {
+    vm_.profile_memory(setup_.profile_name);
+  }
   lua_State* lua = vm_.main();
   lua_newtable(lua);
   define_constants(lua);

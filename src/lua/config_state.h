@@ -62,6 +62,7 @@ class ConfigState {
     StartArgument start_argument;
     ConfigHost* host = nullptr;
     VmLimits limits;
+    std::string profile_name{};  // Not empty: what is allocated is counted under this name.
     net::TlsMonitor* tls_monitor = nullptr;  // Outlives the backends.
   };
   explicit ConfigState(Setup setup);
@@ -74,6 +75,9 @@ class ConfigState {
   void revert();
   /// And one that is in force.
   void settle();
+
+  /// Of Vm::take_profile_line().
+  std::string take_profile_line() { return vm_.take_profile_line(); }
 
   struct CronRuns {
     std::uint64_t runs = 0;

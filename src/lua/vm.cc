@@ -109,6 +109,9 @@ void Vm::watch_collector() {
 
 void* Vm::allocate(void* self, void* block, std::size_t old_size, std::size_t new_size) {
   Vm& vm = *static_cast<Vm*>(self);
+  if (vm.profile_ != nullptr) [[unlikely]] {
+    vm.profile_->note(block, old_size, new_size);
+  }
   if (block == nullptr) {
     old_size = 0;  // Lua passes the kind of the object here.
   }

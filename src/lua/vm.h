@@ -19,6 +19,7 @@
 
 #include <lua.hpp>
 
+#include "lua/memory_profile.h"
 #include "lua/watchdog.h"
 
 namespace kvferry::lua {
@@ -71,6 +72,14 @@ class Vm {
   /// Cycles of the collector that have ended.
   std::uint64_t gc_runs() const { return *gc_runs_; }
   void set_limits(const VmLimits& limits) { limits_ = limits; }
+  /// From now on counts what is allocated, by kind; `name` is that of the state.
+  void profile_memory(std::string name) {
+    profile_ = std::make_unique<MemoryProfile>(std::move(name));
+  }
+  /// MemoryProfile::take_line(); empty when nothing is counted.
+  std::string take_profile_line() {
+    return profile_ == nullptr ? std::string() : profile_->take_line();
+  }
   /// Where the budget of instructions is used up. Until the run is over every further instruction
   /// raises, so that a pcall in the script cannot go on for ever.
   [[noreturn]] static void on_used_up(lua_State* lua);
@@ -172,6 +181,7 @@ class Vm {
   std::atomic<bool> is_counting_{false};
   bool can_watch_ = kCanWatch;
   std::unique_ptr<std::uint64_t> gc_runs_;
+  std::unique_ptr<MemoryProfile> profile_;  // Null: nothing is counted.
   lua_State* main_ = nullptr;
   Watchdog watchdog_;
 };

@@ -37,6 +37,9 @@ WorkerState::WorkerState(const Setup& setup)
       globals_(vm_.main()),
       hooks_(setup.loop, setup.calls, setup.local, setup.stats),
       burial_(net::Task::Callback::to<&WorkerState::empty_graveyard>(this)) {
+  if (!setup.profile_name.empty()) {
+    vm_.profile_memory(setup.profile_name);
+  }
   lua_State* lua = main();
   lua_newtable(lua);
   lua_newtable(lua);

@@ -122,6 +122,7 @@ class WorkerState final : private ConfigObjects {
     NameCounts& names;
     StartArgument start_argument;
     VmLimits limits;
+    std::string profile_name{};  // Not empty: what is allocated is counted under this name.
   };
   explicit WorkerState(const Setup& setup);
   ~WorkerState();
@@ -135,6 +136,8 @@ class WorkerState final : private ConfigObjects {
   Hooks& hooks() { return hooks_; }
   /// Publishes sizes for statistics; call about once a second.
   void keep_house();
+  /// Of Vm::take_profile_line().
+  std::string take_profile_line() { return vm_.take_profile_line(); }
 
   // For the rest of the room.
 
