@@ -48,7 +48,7 @@ struct Worker::Room {
       : loop(std::move(opened)),
         calls(budget),
         sessions(front::session_bytes(), budget),
-        routes(*loop, calls, worker.setup_.index),
+        routes(*loop, calls, budget, worker.setup_.index),
         clock_timer(net::Timer::Callback::to<&Worker::tick_clock>(&worker)),
         house_timer(net::Timer::Callback::to<&Worker::keep_house>(&worker)),
         drain_timer(net::Timer::Callback::to<&Worker::check_drained>(&worker)) {}

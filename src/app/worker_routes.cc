@@ -40,6 +40,7 @@ WorkerRoutes::Slot WorkerRoutes::make(const std::shared_ptr<const RoutePlan>& pl
   std::random_device device;
   const route::RouteTree::Setup setup{.loop = loop_,
                                       .calls = calls_,
+                                      .budget = budget_,
                                       .pool = find_pool,
                                       .counter = find_counter,
                                       .buckets = plan->buckets,

@@ -22,8 +22,9 @@ class WorkerRoutes {
  public:
   using FindPool = std::function<call::Target&(std::string_view name)>;
 
-  WorkerRoutes(net::Loop& loop, call::CallPool& calls, std::size_t worker)
-      : loop_(loop), calls_(calls), worker_(worker) {}
+  WorkerRoutes(net::Loop& loop, call::CallPool& calls, base::MemoryBudget& budget,
+               std::size_t worker)
+      : loop_(loop), calls_(calls), budget_(budget), worker_(worker) {}
 
   /// `find_pool` knows every pool that the plans name; the pools of before still exist.
   void apply(const RoutePlans& plans, const FindPool& find_pool);
@@ -49,6 +50,7 @@ class WorkerRoutes {
 
   net::Loop& loop_;
   call::CallPool& calls_;
+  base::MemoryBudget& budget_;
   std::size_t worker_;
   std::map<std::string, Slot> slots_;
   std::vector<Slot> retired_;  // Plans too: they have the counters.

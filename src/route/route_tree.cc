@@ -25,8 +25,8 @@ class RouteTree::Host final : public RouteHost {
   }
   void on_lingering() override {}
   void on_lingered() override {}
-  void on_kept(std::size_t /*bytes*/) override {}
-  void on_dropped(std::size_t /*bytes*/) override {}
+  void on_kept(std::size_t bytes) override { tree_.set_kept(tree_.kept_bytes_ + bytes); }
+  void on_dropped(std::size_t bytes) override { tree_.set_kept(tree_.kept_bytes_ - bytes); }
   void hold() override { ++tree_.held_; }
   void let_go() override {
     KVF_DCHECK(tree_.held_ != 0);
@@ -129,7 +129,8 @@ std::vector<SharedBucket> make_shared_buckets(const RouteSpec& spec, base::Stead
   return buckets;
 }
 
-RouteTree::RouteTree(const Setup& setup, const RouteSpec& spec) : calls_(setup.calls) {
+RouteTree::RouteTree(const Setup& setup, const RouteSpec& spec)
+    : calls_(setup.calls), budget_(setup.budget) {
   root_ = Builder(setup, *this).build(spec);
   if (!root_.is_route) {
     // A pool alone takes no requests whose answer is not wanted; a route makes them plain.
@@ -142,6 +143,18 @@ RouteTree::RouteTree(const Setup& setup, const RouteSpec& spec) : calls_(setup.c
 
 RouteTree::~RouteTree() {
   KVF_CHECK(is_idle());
+  budget_.release(charged_bytes_);
+}
+
+void RouteTree::set_kept(std::size_t bytes) {
+  kept_bytes_ = bytes;
+  if (kept_bytes_ >= charged_bytes_ + kChargeStepBytes) {
+    budget_.charge(kept_bytes_ - charged_bytes_);
+    charged_bytes_ = kept_bytes_;
+  } else if (kept_bytes_ + kChargeStepBytes <= charged_bytes_) {
+    budget_.release(charged_bytes_ - kept_bytes_);
+    charged_bytes_ = kept_bytes_;
+  }
 }
 
 void RouteTree::send(call::Call& call, const memcache::Request& request) {
@@ -168,6 +181,7 @@ void RouteTree::send_one(call::Call& call, const memcache::Request& request) {
 
 call::Flow RouteTree::on_reply(call::Call& call, const call::ReplyPart& part) {
   --held_;
+  set_kept(kept_bytes_ - std::exchange(call.held_bytes, 0));
   call.quiet = call::Quiet::All;
   call.sink = call.outer_sink;
   return call.sink->on_reply(call, part);

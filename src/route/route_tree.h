@@ -5,8 +5,8 @@
 // A get with several keys goes out as it is when one pool is to have all of them; else each key is
 // a request of its own (SplitGet).
 //
-// Lifetime:  pools, counters and buckets outlive it. It may be destroyed when it is idle.
-// Threads:   one worker.
+// Lifetime:  pools, counters, buckets and the budget outlive it. It may be destroyed when it is
+// idle. Threads:   one worker.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/counter.h"
+#include "base/memory_budget.h"
 #include "call/call.h"
 #include "net/loop.h"
 #include "route/native_route.h"
@@ -25,6 +26,10 @@
 #include "route/route_spec.h"
 
 namespace kvferry::route {
+
+/// The budget of the process, a word that all workers share, hears of what a tree keeps in steps of
+/// this.
+inline constexpr std::size_t kChargeStepBytes = std::size_t{64} << 10;
 
 using SharedBucket = std::shared_ptr<SharedTokenBucket>;
 
@@ -38,6 +43,7 @@ class RouteTree final : public call::Target, private call::ReplySink {
   struct Setup {
     net::Loop& loop;
     call::CallPool& calls;
+    base::MemoryBudget& budget;  // Is charged for what requests under way keep.
     /// The pool of a name that the spec has.
     std::function<call::Target&(std::string_view name)> pool;
     /// Where a name is counted; null: nowhere.
@@ -64,6 +70,7 @@ class RouteTree final : public call::Target, private call::ReplySink {
   call::Flow on_reply(call::Call& call, const call::ReplyPart& part) override;
   void on_blocked(call::Call& call) override;
 
+  void set_kept(std::size_t bytes);
   void send_one(call::Call& call, const memcache::Request& request);
 
   const RouteChild* leaf_of(memcache::Command command, std::string_view key) const;
@@ -74,6 +81,9 @@ class RouteTree final : public call::Target, private call::ReplySink {
   std::vector<std::unique_ptr<NativeRoute>> routes_;
   RouteChild root_;
   std::size_t held_ = 0;
+  base::MemoryBudget& budget_;
+  std::size_t kept_bytes_ = 0;     // Values and replies of requests that are under way.
+  std::size_t charged_bytes_ = 0;  // What the budget knows of them.
 };
 
 }  // namespace kvferry::route

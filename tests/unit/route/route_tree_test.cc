@@ -35,6 +35,7 @@ class RouteTreeTest : public NativeRouteTest {
         RouteTree::Setup{
             .loop = *rig_.loop,
             .calls = calls_,
+            .budget = budget_,
             .pool = [this](std::string_view name) -> call::Target& {
               return name == "a" ? a_ : name == "b" ? b_ : c_;
             },
@@ -43,6 +44,7 @@ class RouteTreeTest : public NativeRouteTest {
         spec);
   }
 
+  base::MemoryBudget budget_{0};
   std::map<std::string, base::Counter> counters_;
 };
 
@@ -93,6 +95,24 @@ TEST_F(RouteTreeTest, NothingIsShownOfARequestWithNoreply) {
   EXPECT_TRUE(outcome.is_failure());
   EXPECT_EQ(outcome.quiet, call::Quiet::All);
   EXPECT_TRUE(tree->is_idle());
+}
+
+TEST_F(RouteTreeTest, TheBudgetIsChargedForValuesWhileTheyAreKept) {
+  const auto waiting = make(route(RouteKind::AllSync, {pool("a"), pool("b")}));
+  const auto passing = make(route(RouteKind::Random, {pool("c")}));
+  const std::string value(60'000, 'v');
+  const std::string line = "set k 0 0 60000";
+  for (int i = 0; i < 2; ++i) {
+    send(*waiting, line + "\r\n" + value + "\r\n");
+    send(*passing, line + " noreply\r\n" + value + "\r\n");
+  }
+  EXPECT_EQ(budget_.used_bytes(), 4 * value.size());
+  for (int i = 0; i < 2; ++i) {
+    for (FakeTarget* target : {&a_, &b_, &c_}) {
+      target->answer("STORED\r\n");
+    }
+  }
+  EXPECT_LT(budget_.used_bytes(), kChargeStepBytes);
 }
 
 TEST_F(RouteTreeTest, CountsUnderTheNameOfTheRoute) {
