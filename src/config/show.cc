@@ -66,8 +66,8 @@ std::string secret_text(const Secret& secret) {
 }
 
 std::string endpoint_text(const Endpoint& endpoint) {
-  return endpoint.mode ? fmt::format("\"{} {:04o}\"", endpoint.path, *endpoint.mode)
-                       : scalar(endpoint.to_string());
+  return scalar(endpoint.mode ? fmt::format("{} {:04o}", endpoint.path, *endpoint.mode)
+                              : endpoint.to_string());
 }
 
 std::string server_text(const pool::ServerOptions& server, bool with_weight) {

@@ -18,6 +18,7 @@ constexpr const char* kFiles[] = {
     "a:\n  listen: 127.0.0.1:1\n  servers:\n    - 10.0.0.1:11211:1\n",
     "a:\n  listen: \"[::1]:1\"\n  servers:\n    - ::1:11211:3 n1\n    - /tmp/x.sock:2\n"
     "  hash_tag: \"\\\"\\\\\"\n  timeout: 90s\n  auto_eject_hosts: true\n  reuseport: true\n",
+    "a:\n  listen: /run/a\"\\b.sock 0660\n  servers:\n    - /run/c\"d.sock:1 e\"f\n",
     "a:\n  protocol: store\n  listen:\n    - {address: /run/a.sock 0660, admin: true}\n"
     "    - {address: 127.0.0.1:0, max_clients: 3, backlog: 9}\n  client_idle_timeout: 90s\n",
     "\"odd name: #1\":\n  protocol: redis\n  redis_auth: file:/etc/pw\n  redis_db: 3\n"
