@@ -63,8 +63,11 @@ def pair(memcached, kvferry):
 
 
 def run_through_failures(proxy, server, load, **options):
-    """Load while `server` freezes, thaws, dies and restarts; the result, and when it was back."""
-    running = load(proxy.port(), keys=KEYS, connections=20, seconds=18 if IS_SANITIZED else 9, warmup=0, verify=True,
+    """Load while `server` freezes, thaws, dies and restarts; the result, and when it was back.
+
+    It goes on for longer than the longest pause between two attempts to connect (backoff_max, 5 s), so its end is quiet.
+    """
+    running = load(proxy.port(), keys=KEYS, connections=20, seconds=18 if IS_SANITIZED else 12, warmup=0, verify=True,
                    error_keys=True, timeline=0.1, stall=4, **options)
     started = time.monotonic()
     time.sleep(0.5)
