@@ -113,8 +113,10 @@ TlsFilter::~TlsFilter() {
 
 std::size_t TlsFilter::take_received(char* to, std::size_t size_max) noexcept {
   const std::size_t size = std::min(size_max, incoming_.size());
-  std::memcpy(to, incoming_.data(), size);
-  incoming_.remove_prefix(size);
+  if (size != 0) {  // Without bytes there may be no place of them either.
+    std::memcpy(to, incoming_.data(), size);
+    incoming_.remove_prefix(size);
+  }
   return size;
 }
 
