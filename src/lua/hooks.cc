@@ -55,7 +55,7 @@ class Hooks::TagTarget final : public call::Target {
 };
 
 Hooks::Hooks(net::Loop& loop, call::CallPool& calls, call::Target& local, ScriptStats& stats)
-    : loop_(loop), calls_(calls), local_(local), stats_(stats), passed_gets_(loop, calls, stats) {}
+    : calls_(calls), local_(local), stats_(stats), passed_gets_(loop, calls, stats) {}
 
 Hooks::~Hooks() {
   clear();

@@ -69,7 +69,6 @@ class Hooks {
   void send_wide(call::Call& call, const memcache::Request& request, Hookable& hook,
                  call::Target& target);
 
-  net::Loop& loop_;
   call::CallPool& calls_;
   call::Target& local_;
   ScriptStats& stats_;
