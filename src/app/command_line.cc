@@ -83,19 +83,6 @@ std::optional<std::uint64_t> to_bytes(std::string_view text) {
   return *value * unit;
 }
 
-std::optional<config::IoEngine> to_engine(std::string_view text) {
-  if (text == "auto") {
-    return config::IoEngine::Auto;
-  }
-  if (text == "uring") {
-    return config::IoEngine::Uring;
-  }
-  if (text == "epoll") {
-    return config::IoEngine::Epoll;
-  }
-  return std::nullopt;
-}
-
 base::LogLevel to_level(unsigned verbosity) {
   if (verbosity <= 4) {
     return base::LogLevel::Warning;
@@ -162,7 +149,7 @@ std::optional<CommandLine> take(CommandLine& line, int option) {
                  ? std::nullopt
                  : std::optional(refuse("--workers", optarg, "a number from 0 to 256"));
     case kIo:
-      line.server.io = to_engine(optarg);
+      line.server.io = config::parse_io_engine(optarg);
       return line.server.io ? std::nullopt
                             : std::optional(refuse("--io", optarg, "auto, uring or epoll"));
     case 'h':

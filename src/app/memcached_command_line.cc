@@ -355,8 +355,13 @@ bool Reader::take_suboption(std::string_view name, std::string_view value) {
     return true;
   }
   if (name == "proxy_uring") {
-    made_.wants_uring = true;
+    made_.io = config::IoEngine::Uring;
     return true;
+  }
+  if (name == "io") {
+    const std::optional<config::IoEngine> engine = config::parse_io_engine(value);
+    made_.io = engine.value_or(made_.io);
+    return engine.has_value() || refuse_value("-o io", "auto, uring or epoll", value);
   }
   if (name == "proxy_memprofile") {
     made_.traces_lua_memory = true;

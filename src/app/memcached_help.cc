@@ -38,7 +38,8 @@ std::string_view memcached_help() noexcept {
 -o, --extended            options with commas between them:
    - proxy_config:        Lua files of the proxy, with colons between them
    - proxy_arg:           text that the Lua files find in mcp.start_arg
-   - proxy_uring:         ask for io_uring
+   - proxy_uring:         insist on io_uring
+   - io:                  auto, uring or epoll (default: auto, io_uring where the kernel has it)
    - proxy_memprofile:    print once a second what Lua allocates
    - idle_timeout:        seconds after which an idle connection is closed (default: 0, never)
    - ssl_chain_cert:      with -Z: certificate and its chain, in PEM form

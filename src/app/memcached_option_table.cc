@@ -51,7 +51,8 @@ constexpr std::array<MemcachedOption, 40> kOptions = {{
     {'r', "maximize-core", false},
 }};
 
-constexpr std::array<MemcachedSuboption, 58> kSuboptions = {{
+constexpr std::array<MemcachedSuboption, 59> kSuboptions = {{
+    {"io", Value::Needed},
     {"proxy_config", Value::Needed},
     {"proxy_arg", Value::Needed},
     {"proxy_uring", Value::None},

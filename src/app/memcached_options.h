@@ -44,7 +44,7 @@ struct MemcachedOptions {
 
   std::vector<std::string> lua_files;  // None: no proxy.
   std::optional<std::string> proxy_arg;
-  bool wants_uring = false;
+  config::IoEngine io = config::IoEngine::Auto;
   bool traces_lua_memory = false;
 
   std::vector<std::string> ignored;  // Options that were taken without any effect.

@@ -139,7 +139,7 @@ void append_settings(const StatsSources& sources, std::string& out) {
   flag(out, "watch_enabled", options.allows_watch);
   append_tls_settings(options, out);
   flag(out, "proxy_enabled", !options.lua_files.empty());
-  flag(out, "proxy_uring_enabled", options.wants_uring);
+  flag(out, "proxy_uring_enabled", options.io == config::IoEngine::Uring);
 }
 
 void append_items(const StatsSources& sources, std::string& out) {

@@ -1,7 +1,10 @@
 #include "config/model.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <tuple>
+
+#include "config/choices.h"
 
 namespace kvferry::config {
 namespace {
@@ -14,6 +17,14 @@ pool::PoolOptions without_positions(pool::PoolOptions options) {
 }
 
 }  // namespace
+
+std::optional<IoEngine> parse_io_engine(std::string_view word) noexcept {
+  const auto* const found = std::find(kIoWords.begin(), kIoWords.end(), word);
+  if (found == kIoWords.end()) {
+    return std::nullopt;
+  }
+  return static_cast<IoEngine>(found - kIoWords.begin());
+}
 
 std::string Endpoint::to_string() const {
   if (is_unix()) {

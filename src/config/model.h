@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -97,6 +98,9 @@ struct RouteConfig {
 };
 
 enum class IoEngine : std::uint8_t { Auto, Uring, Epoll };
+
+/// The engine that `word` names on a command line, in the words of the key `io`.
+std::optional<IoEngine> parse_io_engine(std::string_view word) noexcept;
 
 struct AdminOptions {
   Endpoint endpoint;

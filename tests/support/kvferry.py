@@ -155,11 +155,8 @@ class ScriptedKvferry(Kvferry):
             options += ",proxy_arg=%s" % self.file
         elif proxy_arg:
             options += ",proxy_arg=" + proxy_arg
-        if io == "uring":
-            options += ",proxy_uring"
-        # The command line of memcached cannot ask for epoll.
-        argv = ["/usr/bin/python3", WITHOUT_URING] if io == "epoll" else []
-        argv += [program(), "memcached", "-U", "0", "-t", workers, "-o", options, *args]
+        options += ",proxy_uring" if io == "uring" else ",io=%s" % io
+        argv = [program(), "memcached", "-U", "0", "-t", workers, "-o", options, *args]
         for each in listen:
             argv += ["-l", each]
         self.process = Process(argv, self.folder / "kvferry.log", env={**os.environ, **(env or {})})

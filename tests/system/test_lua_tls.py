@@ -176,9 +176,8 @@ class Secure(kvferry_support.ScriptedKvferry):
     def __init__(self, folder, certificate, io, *options, listen=("127.0.0.1:0",), args=()):
         # pylint: disable=super-init-not-called
         self._expected = len(listen)
-        argv = ["/usr/bin/python3", kvferry_support.WITHOUT_URING] if io == "epoll" else []
-        values = ["ssl_chain_cert=%s" % certificate.cert, "ssl_key=%s" % certificate.key, *options]
-        argv += [kvferry_support.program(), "memcached", "-Z", "-t", 2, "-o", ",".join(values), *args]
+        values = ["io=%s" % io, "ssl_chain_cert=%s" % certificate.cert, "ssl_key=%s" % certificate.key, *options]
+        argv = [kvferry_support.program(), "memcached", "-Z", "-t", 2, "-o", ",".join(values), *args]
         for each in listen:
             argv += ["-l", each]
         self.process = kvferry_support.Process(argv, folder / "kvferry.log")

@@ -47,8 +47,8 @@ TEST(MemcachedCommandLine, DefaultsAreMemcacheds) {
   EXPECT_EQ(options.verbosity, 0U);
   EXPECT_TRUE(options.is_evicting && options.has_cas && options.allows_flush &&
               options.allows_dump && options.allows_watch);
-  EXPECT_FALSE(options.allows_shutdown || options.is_daemon || options.wants_uring ||
-               options.traces_lua_memory || options.counts_prefixes);
+  EXPECT_FALSE(options.allows_shutdown || options.is_daemon || options.traces_lua_memory ||
+               options.counts_prefixes);
   EXPECT_THAT(options.ignored, IsEmpty());
   EXPECT_THAT(options.lua_files, IsEmpty());
   EXPECT_EQ(options.proxy_arg, std::nullopt);
@@ -128,8 +128,17 @@ TEST(MemcachedCommandLine, TakesExtendedOptions) {
                 "proxy_memprofile,,idle_timeout=30"});
   EXPECT_THAT(options.lua_files, ElementsAre("a.lua", "routelib"));
   EXPECT_EQ(options.proxy_arg, "x=y:z");
-  EXPECT_TRUE(options.wants_uring && options.traces_lua_memory);
+  EXPECT_TRUE(options.traces_lua_memory);
+  EXPECT_EQ(options.io, config::IoEngine::Uring);
   EXPECT_EQ(options.idle_timeout_seconds, 30U);
+}
+
+TEST(MemcachedCommandLine, TakesTheLastEngine) {
+  EXPECT_EQ(accepted({}).io, config::IoEngine::Auto);
+  EXPECT_EQ(accepted({"-o", "io=epoll"}).io, config::IoEngine::Epoll);
+  EXPECT_EQ(accepted({"-o", "io=uring", "-o", "io=auto"}).io, config::IoEngine::Auto);
+  EXPECT_EQ(accepted({"-o", "proxy_uring,io=epoll"}).io, config::IoEngine::Epoll);
+  EXPECT_EQ(accepted({"-o", "io=epoll,proxy_uring"}).io, config::IoEngine::Uring);
 }
 
 TEST(MemcachedCommandLine, NamesWhatHasNoEffect) {
@@ -155,7 +164,8 @@ TEST(MemcachedCommandLine, RefusesAndSaysWhy) {
       {{"--verbose=1"}, "takes no value"},
       {{"--port"}, "'--port' needs a value"},
       {{"-p"}, "'-p' needs a value"},
-      {{"-o", "bogus"}, "unknown suboption 'bogus' of -o. Allowed are proxy_config"},
+      {{"-o", "bogus"}, "unknown suboption 'bogus' of -o. Allowed are io, proxy_config"},
+      {{"-o", "io=kqueue"}, "-o io must be auto, uring or epoll, found 'kqueue'"},
       {{"-o", "no_proxy_config=x"}, "unknown suboption 'no_proxy_config'"},
       {{"-o", "proxy_config"}, "proxy_config needs a value"},
       {{"-o", "proxy_config=:"}, "names no file"},
