@@ -22,8 +22,9 @@ constexpr std::uint32_t kBufferKilobytesMax = 1024 * 1024;
 
 std::optional<std::uint32_t> read_number(std::string_view text) {
   std::uint32_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, number);
   return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
 }
 

@@ -133,7 +133,7 @@ std::string tls_text(const net::TlsOptions& tls) {
     }
   }
   add("verify", verify_word(tls));
-  add("min_version", tls.min_version == net::TlsVersion::V1_3 ? "1.3" : "1.2");
+  add("min_version", tls.min_version == net::TlsVersion::V13 ? "1.3" : "1.2");
   return "{" + out + "}";
 }
 

@@ -20,7 +20,7 @@ using net::TlsVersion;
 
 constexpr std::array kListenerVerify = {TlsVerify::None, TlsVerify::Request, TlsVerify::Require};
 constexpr std::array kServerVerify = {TlsVerify::None, TlsVerify::Require, TlsVerify::Full};
-constexpr std::array kVersions = {TlsVersion::V1_2, TlsVersion::V1_3};
+constexpr std::array kVersions = {TlsVersion::V12, TlsVersion::V13};
 static_assert(kListenerVerify.size() == kListenerVerifyWords.size());
 static_assert(kServerVerify.size() == kServerVerifyWords.size());
 static_assert(kVersions.size() == kTlsVersionWords.size());

@@ -348,7 +348,7 @@ constexpr luaL_Reg kMetamethods[] = {{nullptr, nullptr}};
 
 int run_local(lua_State* lua) {
   RouteRequest& request = check_request(lua, 1);
-  WorkerState& state = Vm::owner_of<WorkerState>(lua);
+  const WorkerState& state = Vm::owner_of<WorkerState>(lua);
   ScriptSlot* slot = state.running_slot();
   if (slot == nullptr) {
     return raise(lua, "mcp.internal must be called from a route function");

@@ -303,7 +303,7 @@ void ScriptSlot::push_result(lua_State* lua, std::uint32_t handle) {
     lua_pushnil(lua);
     return;
   }
-  RouteReply& reply = context_.reply(handle);
+  const RouteReply& reply = context_.reply(handle);
   if (reply.origin() == call::ReplyOrigin::Script) {
     push_text(lua, reply.bytes());
     return;

@@ -73,7 +73,7 @@ bool open_context(ConfigState& state, const TlsWishes* wishes, ProblemText& prob
   // Without wishes as memcached does it.
   TlsOptions options{.role = net::TlsRole::Client,
                      .verify = TlsVerify::None,
-                     .min_version = net::TlsVersion::V1_3,
+                     .min_version = net::TlsVersion::V13,
                      .sends_host_as_sni = false};
   if (wishes != nullptr) {
     options.ca = wishes->ca;
@@ -81,7 +81,7 @@ bool open_context(ConfigState& state, const TlsWishes* wishes, ProblemText& prob
     options.key = wishes->key;
     options.sni = wishes->sni;
     options.verify = *find_verify(wishes->verify);
-    options.min_version = net::TlsVersion::V1_2;
+    options.min_version = net::TlsVersion::V12;
     options.sends_host_as_sni = true;
   }
   const bool has_files = !(options.ca.empty() && options.cert.empty());

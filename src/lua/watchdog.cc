@@ -14,7 +14,7 @@ constexpr int kSignal = SIGVTALRM;
 Watchdog::~Watchdog() {
   if (is_open_) {
     // A signal that is on its way comes before this returns.
-    timer_delete(timer_);
+    static_cast<void>(timer_delete(timer_));
   }
 }
 

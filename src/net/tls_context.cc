@@ -43,13 +43,13 @@ int refuse_password(char* /*buffer*/, int /*size*/, int /*for_writing*/, void* /
 
 int version_number(TlsVersion version) {
   switch (version) {
-    case TlsVersion::V1_0:
+    case TlsVersion::V10:
       return TLS1_VERSION;
-    case TlsVersion::V1_1:
+    case TlsVersion::V11:
       return TLS1_1_VERSION;
-    case TlsVersion::V1_2:
+    case TlsVersion::V12:
       return TLS1_2_VERSION;
-    case TlsVersion::V1_3:
+    case TlsVersion::V13:
       break;
   }
   return TLS1_3_VERSION;
@@ -67,7 +67,9 @@ base::WallTime wall_time(const ASN1_TIME* time) {
 std::string date_text(base::WallTime time) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
+  if (::gmtime_r(&seconds, &parts) == nullptr) {
+    return {};  // A year that no number of type int holds.
+  }
   std::array<char, 32> text{};
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d", &parts)};
 }

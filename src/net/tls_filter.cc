@@ -95,8 +95,8 @@ TlsFilter::TlsFilter(Stream& stream, TlsContextPtr context, ssl_st* session, std
       timer_(Timer::Callback::to<&TlsFilter::on_timeout>(this)),
       turn_task_(Task::Callback::to<&TlsFilter::on_turn>(this)),
       phase_(context_->role() == TlsRole::Server ? Phase::Handshake : Phase::Waiting) {
-  static BIO_METHOD* const method = make_bio_method();
-  BIO* const bio = BIO_new(method);
+  static BIO_METHOD* const kMethod = make_bio_method();
+  BIO* const bio = BIO_new(kMethod);
   KVF_CHECK(bio != nullptr);
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);

@@ -15,7 +15,7 @@ inline constexpr base::Millis kTlsHandshakeTimeout{10000};
 
 enum class TlsRole : std::uint8_t { Server, Client };
 
-enum class TlsVersion : std::uint8_t { V1_0, V1_1, V1_2, V1_3 };
+enum class TlsVersion : std::uint8_t { V10, V11, V12, V13 };
 
 /// What is asked of the peer's certificate.
 ///
@@ -38,7 +38,7 @@ struct TlsOptions {
   std::string ciphers{};  // OpenSSL's list, for TLS 1.2 and older; empty: OpenSSL's choice.
   TlsKeyFormat key_format = TlsKeyFormat::Pem;
   TlsVerify verify = TlsVerify::None;
-  TlsVersion min_version = TlsVersion::V1_2;
+  TlsVersion min_version = TlsVersion::V12;
   base::Millis handshake_timeout = kTlsHandshakeTimeout;  // Server.
   bool has_session_cache = true;                          // Server: clients may resume sessions.
   bool sends_host_as_sni = true;  // Client: the host is sent as SNI when `sni` is empty.

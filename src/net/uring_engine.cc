@@ -264,6 +264,10 @@ void UringEngine::flush_stream(Stream& stream) {
       cancel(stream, kReceive);
     }
   }
+  flush_output(stream);
+}
+
+void UringEngine::flush_output(Stream& stream) {
   if (!is_doing(stream, kSend)) {
     if (stream.tls_ != nullptr) [[unlikely]] {
       start_tls_send(stream);

@@ -90,6 +90,8 @@ class UringEngine final : public Loop {
   void arm_receive(Stream& stream) noexcept;
   void arm_connect(Stream& stream) noexcept;
   void start_send(Stream& stream) noexcept;
+  /// Sends what there is to send; the end of flush_stream().
+  void flush_output(Stream& stream);
   void start_tls_send(Stream& stream);
   void submit_send(Stream& stream, bool may_be_quiet) noexcept;
   void deliver_stash(Stream& stream);

@@ -33,7 +33,7 @@ TEST(MemcachedTls, TakesEveryOption) {
                                           .ciphers = "X:Y",
                                           .key_format = TlsKeyFormat::Der,
                                           .verify = TlsVerify::Require,
-                                          .min_version = TlsVersion::V1_3,
+                                          .min_version = TlsVersion::V13,
                                           .has_session_cache = true}));
   EXPECT_EQ(options.tls_buffer_kilobytes, 32U);
   EXPECT_EQ(options.listeners.at(0).tls, options.tls);
@@ -43,16 +43,16 @@ TEST(MemcachedTls, HasTheDefaultsOfMemcached) {
   const MemcachedOptions options = accepted({"-Z", "-o", "ssl_chain_cert=c"});
   EXPECT_EQ(
       options.tls,
-      (net::TlsOptions{.cert = "c", .min_version = TlsVersion::V1_2, .has_session_cache = false}));
+      (net::TlsOptions{.cert = "c", .min_version = TlsVersion::V12, .has_session_cache = false}));
 }
 
 TEST(MemcachedTls, TakesNumbersAndTheWordsOfTheHelp) {
   const auto version = [](const std::string& text) {
     return accepted({"-o", "ssl_min_version=" + text}).tls.min_version;
   };
-  EXPECT_EQ(version("0"), TlsVersion::V1_0);
-  EXPECT_EQ(version("2"), TlsVersion::V1_2);
-  EXPECT_EQ(version("tlsv1.3"), TlsVersion::V1_3);
+  EXPECT_EQ(version("0"), TlsVersion::V10);
+  EXPECT_EQ(version("2"), TlsVersion::V12);
+  EXPECT_EQ(version("tlsv1.3"), TlsVersion::V13);
   const auto format = [](const std::string& text) {
     return accepted({"-o", "ssl_keyformat=" + text}).tls.key_format;
   };

@@ -66,7 +66,7 @@ TEST_F(ConfigTls, OfAListenerHasItsValues) {
                                                                  .ca = "ca.pem",
                                                                  .ciphers = "ECDHE+AESGCM",
                                                                  .verify = TlsVerify::Require,
-                                                                 .min_version = TlsVersion::V1_3}));
+                                                                 .min_version = TlsVersion::V13}));
   EXPECT_EQ(loaded.model->pools[0].options.tls, std::nullopt);
 }
 

@@ -152,7 +152,7 @@ TEST(TlsOptions, AreEqualWhenNothingDiffers) {
   const TlsOptions options{.cert = "a", .key = "b", .verify = TlsVerify::Require};
   TlsOptions other = options;
   EXPECT_EQ(options, other);
-  other.min_version = TlsVersion::V1_3;
+  other.min_version = TlsVersion::V13;
   EXPECT_NE(options, other);
 }
 

@@ -293,7 +293,7 @@ TEST_P(TlsPeerTest, ARefusedConnectIsToldAsOne) {
 }
 
 TEST_P(TlsPeerTest, NeedsAVersionInCommon) {
-  server_options_.min_version = TlsVersion::V1_3;
+  server_options_.min_version = TlsVersion::V13;
   Recorder plain;
   connect(plain, listener_->address());
   HandClient old;
