@@ -1,6 +1,7 @@
 #include "app/memcached_mode.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -96,10 +97,18 @@ std::string become(const std::string& user) {
   return {};
 }
 
-bool has_test_hooks() {
-  const char* const value = std::getenv("KVFERRY_TEST_HOOKS");  // NOLINT(concurrency-mt-unsafe): no
-                                                                // thread yet
-  return value != nullptr && std::string_view(value) == "1";
+std::string_view environment(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread yet
+  return value == nullptr ? std::string_view{} : std::string_view(value);
+}
+
+void take_test_hooks(ServerOptions& server) {
+  server.has_test_hooks = environment("KVFERRY_TEST_HOOKS") == "1";
+  if (server.has_test_hooks) {
+    const std::string_view count = environment("KVFERRY_TEST_FAIL_ALLOCATION");
+    const char* const begin = count.data();
+    std::from_chars(begin, begin + count.size(), server.failing_allocation);
+  }
 }
 
 void let_scripts_decide(front::ServiceOptions& service) {
@@ -142,9 +151,7 @@ config::Model memcached_model(const MemcachedOptions& options) {
   model.process.store.memory_bytes = options.memory_bytes;
   model.process.store.item_bytes_max = options.item_bytes_max;
   model.process.log.level = log_level_of(options.verbosity);
-  if (options.wants_uring) {
-    model.process.io = config::IoEngine::Uring;
-  }
+  model.process.io = options.io;
   config::PoolConfig pool;
   pool.name = "store";
   pool.options.name = "store";
@@ -217,7 +224,7 @@ int run_memcached(const std::vector<std::string>& arguments) {
     return fail("cannot run in the background");
   }
   ServerOptions server;
-  server.has_test_hooks = has_test_hooks();
+  take_test_hooks(server);
   server.tls = std::move(tls);
   server.pid_file = options.pid_file;
   server.lua_files = options.lua_files;

@@ -49,6 +49,7 @@ ScriptControl::ScriptControl(Setup setup)
           .profile_name = setup_.profiles_memory ? "config" : "",
           .tls_monitor = setup_.tls_monitor}) {
   shared_.profiles_memory = setup_.profiles_memory;
+  shared_.failing_allocation = setup_.failing_allocation;
   shared_.start_argument = lua::StartArgument::parse(setup_.proxy_argument);
   if (setup_.has_test_hooks) {
     shared_.shrink = kTestShrink;

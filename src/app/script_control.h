@@ -31,7 +31,8 @@ class ScriptControl final : private lua::ConfigHost {
     const std::string* proxy_argument = nullptr;  // Null: none was given.
     std::size_t workers = 0;
     bool has_test_hooks = false;
-    bool profiles_memory = false;  // What Lua allocates is printed once a second.
+    bool profiles_memory = false;          // What Lua allocates is printed once a second.
+    std::uint64_t failing_allocation = 0;  // ServerOptions::failing_allocation.
     net::Loop& loop;
     net::Resolver& resolver;
     watch::Hub& watch;

@@ -24,7 +24,8 @@ ScriptWorker::ScriptWorker(const Setup& setup)
           .start_argument = setup.shared.start_argument,
           .limits = {},
           .profile_name = setup.shared.profiles_memory ? "worker " + std::to_string(setup.index)
-                                                       : std::string()})) {}
+                                                       : std::string(),
+          .failing_allocation = setup.shared.failing_allocation})) {}
 
 void ScriptWorker::keep_house() {
   state_->keep_house();

@@ -45,7 +45,8 @@ class ScriptShared {
   /// To the worker that drives the connections of pools for the whole process: the first one.
   std::shared_ptr<pool::McpDoor> door = std::make_shared<pool::McpDoor>();
   std::vector<std::shared_ptr<ScriptFigures>> figures;  // By worker; made before the workers start.
-  bool profiles_memory = false;  // What Lua allocates is printed once a second.
+  bool profiles_memory = false;          // What Lua allocates is printed once a second.
+  std::uint64_t failing_allocation = 0;  // ServerOptions::failing_allocation.
 };
 
 /// Traceback of an error goes to the log once in this time for errors of one text.

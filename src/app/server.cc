@@ -251,6 +251,7 @@ void Server::open_scripts(const config::Model& model) {
       .workers = worker_count(model),
       .has_test_hooks = options_.has_test_hooks,
       .profiles_memory = wishes_.traces_lua_memory,
+      .failing_allocation = options_.failing_allocation,
       .loop = *loop_,
       .resolver = *resolver_,
       .watch = watch_,

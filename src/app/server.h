@@ -51,6 +51,9 @@ struct ServerOptions {
   std::vector<std::string> lua_files;    // Of the Lua proxy; none: no proxy.
   std::optional<std::string> proxy_arg;  // What scripts find in mcp.start_arg.
   bool has_test_hooks = false;           // KVFERRY_TEST_HOOKS=1.
+  /// With the test hooks, in builds with checks: each n-th allocation of scripts that serve
+  /// requests fails. 0: none. KVFERRY_TEST_FAIL_ALLOCATION.
+  std::uint64_t failing_allocation = 0;
   std::string idle_flags;  // Those of other programs that were given and do nothing: "-s -i".
 };
 

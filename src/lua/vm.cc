@@ -144,12 +144,22 @@ bool Vm::is_to_fail() noexcept {
   if (fault_.countdown == 0 || bytes_max_ == std::numeric_limits<std::size_t>::max()) {
     return false;
   }
+  const bool fails_each = fault_.failing == Failing::Each;
+  if (fails_each && bounded_run() == nullptr) {
+    return false;  // A load.
+  }
   if (fault_.countdown > 1) {
     --fault_.countdown;
     return false;
   }
-  if (std::exchange(fault_.has_failed, true) && fault_.failing == Failing::One) {
-    fault_.countdown = 0;  // Lua has collected its garbage and tries again, for the last time.
+  if (!std::exchange(fault_.has_failed, true)) {
+    return true;
+  }
+  // Lua has collected its garbage and tries again, for the last time.
+  if (fails_each) {
+    fault_ = Fault{.countdown = fault_.each, .each = fault_.each, .failing = Failing::Each};
+  } else if (fault_.failing == Failing::One) {
+    fault_.countdown = 0;
   }
   return true;
 }

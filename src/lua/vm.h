@@ -90,10 +90,12 @@ class Vm {
   enum class Failing : std::uint8_t {
     One,  // Memory is there again for what follows, such as the error.
     AllAfter,
+    // Memory is there again for what follows, until the next n-th one; loads are left alone.
+    Each,
   };
   /// Lets the `n`-th allocation of scripts from now on fail; 0: none any more.
   void fail_allocation_for_test(std::uint64_t n, Failing failing = Failing::AllAfter) {
-    fault_ = Fault{.countdown = n, .failing = failing};
+    fault_ = Fault{.countdown = n, .each = n, .failing = failing};
   }
   /// Whether one has failed since.
   bool has_failed_for_test() const { return fault_.has_failed; }
@@ -167,6 +169,7 @@ class Vm {
   std::size_t bytes_max_ = std::numeric_limits<std::size_t>::max();
   struct Fault {
     std::uint64_t countdown = 0;  // At 1 the next one fails; 0: none.
+    std::uint64_t each = 0;       // Where the countdown begins again.
     Failing failing = Failing::AllAfter;
     bool has_failed = false;
   };

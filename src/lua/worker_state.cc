@@ -40,6 +40,7 @@ WorkerState::WorkerState(const Setup& setup)
   if (!setup.profile_name.empty()) {
     vm_.profile_memory(setup.profile_name);
   }
+  vm_.fail_allocation_for_test(setup.failing_allocation, Vm::Failing::Each);
   lua_State* lua = main();
   lua_newtable(lua);
   lua_newtable(lua);

@@ -123,6 +123,7 @@ class WorkerState final : private ConfigObjects {
     StartArgument start_argument;
     VmLimits limits;
     std::string profile_name{};  // Not empty: what is allocated is counted under this name.
+    std::uint64_t failing_allocation = 0;  // Each n-th of requests fails, for tests; 0: none.
   };
   explicit WorkerState(const Setup& setup);
   ~WorkerState();

@@ -10,11 +10,14 @@ import socket
 import threading
 import time
 
+import pytest
+
 from support.kvferry import ScriptedKvferry
 from support.memcached import Memcached
 from support.process import wait_for
 
 SECONDS = float(os.environ.get("KVFERRY_SOAK_SECONDS", "15"))
+HAS_CHECKS = os.environ.get("KVFERRY_BUILD") in ("dev", "asan", "tsan")
 CLIENTS = 12
 BURST = 24
 # What may come of a request that a flapping backend, a raised error or a load has met. Anything else is a fault.
@@ -68,9 +71,9 @@ end
 class Client(threading.Thread):
     """Sends bursts in which each request carries its number, and looks that each is answered once, in order, with its own."""
 
-    def __init__(self, port: int, number: int, end: float):
+    def __init__(self, port: int, number: int, end: float, steady_may_fail: bool):
         super().__init__(daemon=True)
-        self.port, self.number, self.end = port, number, end
+        self.port, self.number, self.end, self.steady_may_fail = port, number, end, steady_may_fail
         self.random = random.Random(number)
         self.answered = self.refused = 0
         self.fault = ""
@@ -110,7 +113,7 @@ class Client(threading.Thread):
             stream.read(int(line.split()[1]) + 2)
         if line.rstrip() in REFUSALS:
             self.refused += 1
-            if kind == "steady":
+            if kind == "steady" and not self.steady_may_fail:
                 self.fault = "the steady backend failed: %r for %r" % (line, text[:60])
         elif (" O%s" % opaque).encode() in line.rstrip() + b" " and kind != "raise":
             self.answered += 1
@@ -119,12 +122,25 @@ class Client(threading.Thread):
 
 
 def test_a_day_of_trouble_leaves_nothing_behind(tmp_path, io):
+    pass_a_day(tmp_path, io)
+
+
+def test_a_day_of_trouble_without_memory_for_scripts(tmp_path, io):
+    if not HAS_CHECKS:
+        pytest.skip("release builds cannot make allocations of scripts fail")
+    log = pass_a_day(tmp_path, io, {"KVFERRY_TEST_HOOKS": "1", "KVFERRY_TEST_FAIL_ALLOCATION": "199"})
+    assert "not enough memory" in log
+
+
+def pass_a_day(tmp_path, io, environment=None) -> str:
+    """Returns the log. With an environment of test hooks any request may be refused."""
     steady, flapping = Memcached(tmp_path), Memcached(tmp_path)
     values = {"steady": steady.port, "flapping": flapping.port}
-    server = ScriptedKvferry(tmp_path, SCRIPT % {**values, "generation": 0}, io, workers=3)
+    server = ScriptedKvferry(tmp_path, SCRIPT % {**values, "generation": 0}, io, workers=3,
+                             env=environment)
     try:
         end = time.monotonic() + SECONDS
-        clients = [Client(server.port(), number, end) for number in range(CLIENTS)]
+        clients = [Client(server.port(), number, end, environment is not None) for number in range(CLIENTS)]
         for client in clients:
             client.start()
         sizes = []
@@ -154,6 +170,7 @@ def test_a_day_of_trouble_leaves_nothing_behind(tmp_path, io):
         if os.environ.get("KVFERRY_BUILD") not in ("asan", "tsan"):
             assert sizes[-1] < max(sizes[len(sizes) // 4], 20 << 10) * 1.3, sizes
         server.stop()
+        return server.log()
     finally:
         server.process.kill()
         steady.stop()
