@@ -204,16 +204,20 @@ TEST_P(LinkTest, TheSinkPausesAndResumes) {
   const std::string reply = "VALUE a 0 3000000\r\n" + test::pattern(3'000'000) + "\r\nEND\r\n";
   peer().send(reply + "END\r\n");
   ASSERT_TRUE(run_until([&] { return a.is_paused; }));
+  const base::SteadyTime begin = loop().now();
   const int parts = a.parts;
   rig_.run_for(base::Millis(20));
   EXPECT_EQ(a.parts, parts);
   EXPECT_TRUE(link_->is_paused());
   EXPECT_FALSE(b.is_done);
+  // The loop runs on the real clock: a busy machine makes the pause as long as it likes.
+  if (loop().now() - begin < kStallNotice) {
+    EXPECT_EQ(host_.stalled, 0);
+  }
   sink_.resume(a);
   ASSERT_TRUE(run_until([&] { return b.is_done; }));
   EXPECT_TRUE(a.bytes == reply);
   EXPECT_EQ(b.bytes, "END\r\n");
-  EXPECT_EQ(host_.stalled, 0);
 }
 
 TEST_P(LinkTest, APausedReplyThatCameWholeIsHandedOverAfterResume) {
