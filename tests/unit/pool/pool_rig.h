@@ -74,7 +74,7 @@ class PoolRig : public testing::TestWithParam<test::Engine> {
   PoolRig() : rig_(GetParam()), calls_(rig_.budget), sink_(calls_, *rig_.loop) {}
   ~PoolRig() override { EXPECT_EQ(calls_.live(), 0U) << "calls were not answered"; }
 
-  net::Loop& loop() { return *rig_.loop; }
+  net::Loop& loop() const { return *rig_.loop; }
   template <typename Done>
   bool run_until(Done done) {
     return rig_.run_until(done);
