@@ -40,6 +40,9 @@ inline std::string pattern(std::size_t size) {
   return bytes;
 }
 
+/// Longer than any step of a test takes, with sanitizers on a busy machine too.
+inline constexpr base::Seconds kStepTimeMax{60};
+
 class LoopRig {
  public:
   explicit LoopRig(const Engine& engine) {
@@ -58,7 +61,7 @@ class LoopRig {
   /// Runs turns until `done`; false, and a failure, when that takes longer than a test should.
   template <typename Done>
   bool run_until(Done done) {
-    const auto deadline = std::chrono::steady_clock::now() + base::Seconds(15);
+    const auto deadline = std::chrono::steady_clock::now() + kStepTimeMax;
     net::Timer watchdog(net::Timer::Callback::to<&LoopRig::wake>(this));
     loop->timers().arm(watchdog, deadline);
     while (!done()) {
