@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+ROUTES = Path(__file__).with_name("routes")
 LOAD_SOURCES = ("load_generator.cc", "load/options.cc", "load/report.cc", "load/traffic.cc")
 FIRST_PORT, PORT_COUNT = 15000, 15000  # Below the ephemeral range.
 START_SECONDS = 10
@@ -144,6 +145,19 @@ class Field:
             file = self._pool_file(name, port, "kvferry:\n  workers: 1\n")
             argv = [self.options.binary, "-c", file, "--io", engine]
             self.proxies.append(self._start(name, argv, self.options.proxy_core, port))
+
+    def start_scripts(self, names):
+        """Routes of Lua over the same backends, each a kvferry of its own with the first engine asked for."""
+        user = ["-u", "root"] if os.geteuid() == 0 else []
+        for name in names:
+            text = (ROUTES / (name + ".lua")).read_text()
+            file = self.folder / (name + ".lua")
+            file.write_text(text.replace("@first@", str(self.backends[0].port)).replace("@second@", str(self.backends[1].port)))
+            library = "routelib,proxy_arg=" if name == "native" else ""
+            port = free_port()
+            argv = [self.options.binary, "memcached", "-l", "127.0.0.1:%d" % port, "-U", "0", "-t", "1", *user,
+                    "-o", "io=%s,proxy_config=%s%s" % (self.options.io.split(",")[0], library, file)]
+            self.proxies.append(self._start("route-" + name, argv, self.options.proxy_core, port))
 
     def _pool_file(self, name, port, head="") -> Path:
         file = self.folder / (name + ".yml")

@@ -96,7 +96,7 @@ def paired_ratio(mine, theirs, column):
 
 
 def report(rows, reference="nutcracker"):
-    """Tables of medians. Ratios to nutcracker are medians of paired ratios; the spread is that of the CPU ratio."""
+    """Tables of medians. Ratios to the reference are medians of paired ratios; the spread is that of the CPU ratio."""
     cells = {}
     for row in rows:
         cells.setdefault((row["op"], row["connections"], row["depth"]), {}).setdefault(row["system"], {})[row["rep"]] = row
@@ -129,11 +129,12 @@ def compare_speed(options):
     with Field(options) as field:
         field.start_backends()
         field.start_proxies()
+        field.start_scripts(options.routes)
         speed = Speed(field, options)
         speed.fill()
         rows = speed.run_all()
     write_csv(rows, options.out)
-    report(rows)
+    report(rows, options.reference)
     print("\nRuns: %s. Medians of %d; one worker on core %d, load and backends on core %d."
           % (Path(options.out), options.reps, options.proxy_core, options.load_core))
     if any(row["refused"] or row["wrong"] for row in rows):
