@@ -22,8 +22,8 @@ WITHOUT_URING = Path(__file__).with_name("without_uring.py")
 
 
 def program() -> Path:
-    """KVFERRY_BINARY, or the release build."""
-    return Path(os.environ.get("KVFERRY_BINARY") or ROOT / "build" / "release" / "kvferry")
+    """KVFERRY_BINARY, or the release build. Absolute, since some tests start it in other folders."""
+    return Path(os.environ.get("KVFERRY_BINARY") or ROOT / "build" / "release" / "kvferry").absolute()
 
 
 def uring_refusal() -> str:
