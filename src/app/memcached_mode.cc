@@ -118,6 +118,7 @@ void let_scripts_decide(front::ServiceOptions& service) {
   service.parser.stream_bytes_min = memcache::kValueBytesMax;
   service.parser.close_on_long_line = false;
   service.judges_lines = false;
+  service.serves_binary = false;  // Hooks see lines.
   service.cut_line = pool::kMcpFailureLine;
 }
 

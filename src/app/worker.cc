@@ -324,7 +324,7 @@ void Worker::retire_rest() {
 
 void Worker::keep_house() {
   for (ServiceSlot& slot : room_->services) {
-    slot.service->sweep_idle();
+    slot.service->keep_house();
   }
   for (auto& [name, pool] : room_->pools) {
     for (const auto& backend : pool->backends()) {

@@ -48,13 +48,13 @@ enum class ReplyOrigin : std::uint8_t {
 
 /// A run of bytes of one reply.
 struct ReplyPart {
-  std::string_view bytes;  // Valid during the call only.
+  std::string_view bytes;  // Valid in the call only. The first part has the first line whole.
   /// Of the whole reply; the same in all its parts. With Call::reply_count: of the replies in it.
   memcache::ReplyCode code;
   bool is_first;
   bool is_last;
-  /// Only with is_last and not is_first: the reply was cut off and cannot be completed. Whoever has
-  /// passed a part of it on must give up its own stream too.
+  /// Only with is_last: the reply was cut off and cannot be completed. Whoever has passed a part of
+  /// it on must give up its own stream too; others say the bytes, or words of their own for none.
   bool is_broken = false;
   /// The rest of the reply is at hand and cannot be cut off: this part may be passed on at once,
   /// however small it is.

@@ -1,33 +1,20 @@
 #include "front/binary_refusal.h"
 
 #include <algorithm>
+#include <array>
+
+#include "front/binary_reply.h"
 
 namespace kvferry::front {
-namespace {
-
-constexpr std::size_t kHeaderBytes = 24;
-constexpr std::size_t kOpcodeAt = 1;
-constexpr std::size_t kStatusAt = 7;       // Low byte; the high one is zero.
-constexpr std::size_t kBodyLengthAt = 11;  // Low byte of four.
-constexpr std::size_t kOpaqueAt = 12;
-constexpr std::size_t kOpaqueBytes = 4;
-constexpr char kResponseMagic = '\x81';
-constexpr char kUnknownCommand = '\x81';
-constexpr std::string_view kText = "Unknown command";
-
-}  // namespace
 
 std::string compose_binary_refusal(std::string_view bytes) {
-  std::string response(kHeaderBytes, '\0');
-  response[0] = kResponseMagic;
-  if (bytes.size() > kOpcodeAt) {
-    response[kOpcodeAt] = bytes[kOpcodeAt];
-  }
-  response[kStatusAt] = kUnknownCommand;
-  response[kBodyLengthAt] = static_cast<char>(kText.size());
-  const std::string_view opaque = bytes.substr(std::min(bytes.size(), kOpaqueAt), kOpaqueBytes);
-  std::copy(opaque.begin(), opaque.end(), response.begin() + kOpaqueAt);
-  response += kText;
+  std::array<char, memcache_binary::kHeaderBytes> header{};
+  bytes.copy(header.data(), header.size());
+  using memcache_binary::Status;
+  std::string response;
+  compose_binary_text(response, static_cast<memcache_binary::Opcode>(header[1]),
+                      memcache_binary::read_big_endian<std::uint32_t>({header.data() + 12, 4}),
+                      Status::UnknownCommand, memcache_binary::status_text(Status::UnknownCommand));
   return response;
 }
 

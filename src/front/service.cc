@@ -114,7 +114,17 @@ void Service::close_all() {
   }
 }
 
-void Service::sweep_idle() {
+BinaryDesk& Service::binary_desk() {
+  if (binary_desk_ == nullptr) {
+    binary_desk_ = std::make_unique<BinaryDesk>(context_.budget);
+  }
+  return *binary_desk_;
+}
+
+void Service::keep_house() {
+  if (binary_desk_ != nullptr) {
+    binary_desk_->trim();
+  }
   if (options_.idle_timeout.count() == 0) {
     return;
   }

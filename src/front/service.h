@@ -16,6 +16,7 @@
 #include "base/intrusive_list.h"
 #include "base/slab_pool.h"
 #include "call/call.h"
+#include "front/binary_reply.h"
 #include "front/credentials.h"
 #include "front/service_stats.h"
 #include "net/loop.h"
@@ -81,6 +82,10 @@ struct ServiceOptions {
   /// `quit` with words behind it closes, as memcached 1.6 does it; else it is an error, as
   /// memccapable wants it.
   bool quits_with_words = false;
+  /// Clients may speak the text protocol, and the binary one; the first byte of each tells. Where
+  /// binary is not served its clients are told so.
+  bool serves_text = true;
+  bool serves_binary = true;
   /// Clients may read the log streams (`watch`).
   bool allows_watch = false;
   /// Commands without a key that go to the target all the same.
@@ -143,8 +148,9 @@ class Service final : public net::AcceptHandler {
   /// answered.
   void close_all();
   bool is_drained() const { return live_ == 0; }
-  /// Closes clients that were idle for longer than the idle timeout; call about once a second.
-  void sweep_idle();
+  /// Closes clients that were idle for longer than the idle timeout, and gives spare memory back;
+  /// call about once a second.
+  void keep_house();
 
   const std::shared_ptr<ServiceStats>& shared_stats() const { return stats_; }
 
@@ -153,6 +159,8 @@ class Service final : public net::AcceptHandler {
 
   void refuse_handshake(const PeerAddress& peer, bool has_entered);
   void release(Session& session);
+  /// Made when the first binary client comes.
+  BinaryDesk& binary_desk();
   /// Tells those that watch connections.
   void report_closed(const Session& session, std::string_view reason) const;
 
@@ -163,6 +171,7 @@ class Service final : public net::AcceptHandler {
   std::shared_ptr<ClientLimit> listener_limit_;
   std::shared_ptr<ServiceStats> stats_;
   base::Delegate<void(std::string_view)> forget_;
+  std::unique_ptr<BinaryDesk> binary_desk_;
   base::List<Session, SessionTag> sessions_;
   std::size_t live_ = 0;
   std::uint64_t next_lane_ = 1;

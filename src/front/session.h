@@ -21,6 +21,7 @@
 #include "net/stream.h"
 #include "net/timer.h"
 #include "protocol/memcache/request_parser.h"
+#include "protocol/memcache_binary/request.h"
 
 namespace kvferry::front {
 
@@ -70,12 +71,18 @@ class Session final : public net::StreamHandler,
 
  private:
   enum class Phase : std::uint8_t { Open, Ending, Dead };
+  /// What the client speaks; its first byte says so.
+  enum class Wire : std::uint8_t { Unknown, Text, Binary };
   /// Reasons not to parse; bits.
   enum Hold : std::uint8_t { kInflight = 1, kOutput = 2, kBarrier = 4, kBody = 8, kTurn = 16 };
 
   std::size_t consume(std::string_view bytes);
   std::size_t consume_one(std::string_view bytes);
+  std::size_t consume_line(std::string_view bytes);
+  bool begin_wire(char first);
   std::size_t pass_body(std::string_view bytes);
+  void on_body_taken(call::Flow flow, std::size_t part_bytes);
+  void send_streamed(call::Call& call, const memcache::Request& request, std::uint64_t body_bytes);
   void await_body();
   void await_body_after(std::size_t part_bytes);
   call::Call* forget_body();
@@ -95,6 +102,21 @@ class Session final : public net::StreamHandler,
   bool is_sound(const memcache::Request& request);
   void authenticate(const memcache::Request& request);
   void refuse_memory(const memcache::Request& request);
+
+  // Of clients that speak the binary protocol.
+  std::size_t consume_packet(std::string_view bytes);
+  std::size_t on_packet_failure(const memcache_binary::ParseFailure& failure);
+  bool dispatch_packet(const memcache_binary::Request& packet);
+  void send_packet(const memcache_binary::Request& packet);
+  void pass_value_of_packet(call::Call& call, std::string_view bytes);
+  void tell_of_late_packet();
+  void answer_packet(const memcache_binary::Request& packet);
+  void answer_packet_with(const memcache_binary::Request& packet, memcache_binary::Status status,
+                          std::string_view text, memcache::ReplyCode code);
+  void refuse_packet(const memcache_binary::Request& packet, memcache_binary::Status status);
+  void answer_packet_stats(const memcache_binary::Request& packet);
+  static bool may_pass_locked(const memcache_binary::Request& packet);
+  void authenticate_packet(const memcache_binary::Request& packet);
 
   call::Flow on_front_reply(call::Call& call, const call::ReplyPart& part);
   call::Flow on_early_reply(call::Call& call, const call::ReplyPart& part);
@@ -139,9 +161,11 @@ class Session final : public net::StreamHandler,
   std::unique_ptr<net::Timer> stall_timer_;  // Only while a reply is paused for this client.
   std::unique_ptr<net::Timer> body_timer_;   // Armed while a body waits for the client's bytes.
   call::Call* body_call_ = nullptr;          // Whose body is being received.
-  std::uint64_t body_left_ = 0;              // Bytes of it still to come, its line end included.
+  std::uint64_t body_left_ = 0;              // Bytes of it still to come, with what ends it.
   std::uint64_t skip_left_ = 0;              // Bytes to swallow.
   std::size_t body_progress_bytes_ = 0;      // Of the body, since body_timer_ was armed.
+  std::uint32_t body_opaque_ = 0;            // Of the packet that the body belongs to.
+  memcache_binary::Opcode body_opcode_{};    // The same.
   std::unique_ptr<Watcher> watcher_;  // Of a client that gets log lines, and nothing else any more.
   PeerAddress peer_;
   std::uint64_t lane_;
@@ -149,6 +173,7 @@ class Session final : public net::StreamHandler,
   std::uint32_t inflight_ = 0;
   std::uint32_t turn_requests_ = 0;
   Phase phase_ = Phase::Open;
+  Wire wire_ = Wire::Unknown;
   std::uint8_t holds_ = 0;
   bool is_parsing_ = false;   // Within consume(): this may not be released now.
   bool is_spilling_ = false;  // Others wait behind this client: take more than its windows.

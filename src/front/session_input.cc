@@ -80,6 +80,28 @@ std::size_t Session::consume_one(std::string_view bytes) {
     service_.context_.loop.defer(task_);
     return 0;
   }
+  if (wire_ == Wire::Unknown && !begin_wire(bytes.front())) [[unlikely]] {
+    return bytes.size();
+  }
+  return wire_ == Wire::Binary ? consume_packet(bytes) : consume_line(bytes);
+}
+
+/// Decides by its first byte what a client speaks. False: nothing that is served here.
+bool Session::begin_wire(char first) {
+  const bool is_binary = first == memcache_binary::kRequestMagic;
+  if (is_binary && service_.options_.serves_binary) {
+    wire_ = Wire::Binary;
+    return true;
+  }
+  wire_ = Wire::Text;
+  if (!service_.options_.serves_text && !is_binary) {
+    phase_ = Phase::Ending;
+    return false;
+  }
+  return true;
+}
+
+std::size_t Session::consume_line(std::string_view bytes) {
   const auto parsed = parser_.parse(bytes);
   if (parsed.is_need_more()) {
     return 0;
@@ -96,22 +118,31 @@ std::size_t Session::pass_body(std::string_view bytes) {
   const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(body_left_, bytes.size()));
   body_left_ -= part;
   Call& call = *body_call_;
+  if (wire_ == Wire::Binary) {
+    pass_value_of_packet(call, bytes.substr(0, part));
+    return part;
+  }
   if (body_left_ == 0) {
     // Requests behind it wait for its reply: its body went another way than they would.
     forget_body();
     hold(kBarrier);
   }
   const Flow flow = call.body_sink->on_body(call, bytes.substr(0, part), body_left_ == 0);
+  on_body_taken(flow, part);
+  return part;
+}
+
+/// A piece of a body, which is not the last one, has been handed over.
+void Session::on_body_taken(Flow flow, std::size_t part_bytes) {
   if (body_call_ == nullptr) {
-    return part;
+    return;  // Answered, or that was the last piece.
   }
   if (flow == Flow::Pause) {
     hold(kBody);
     body_timer_->cancel();  // From here on it is the taker's time.
   } else {
-    await_body_after(part);
+    await_body_after(part_bytes);
   }
-  return part;
 }
 
 /// Gives the client its whole time for the next bytes of the body.
@@ -144,7 +175,9 @@ Call* Session::forget_body() {
 void Session::on_body_late() {
   service_.stats_->bodies_stalled.add(1);
   Call& call = *body_call_;
-  if (call.quiet != call::Quiet::All && !call.is_passed) {
+  if (wire_ == Wire::Binary && !call.is_passed) {
+    tell_of_late_packet();
+  } else if (call.quiet != call::Quiet::All && !call.is_passed) {
     write(kLateBodyLine);
   }
   call.quiet = call::Quiet::All;  // What its taker says about the lost body is not news.
@@ -162,7 +195,7 @@ std::size_t Session::on_parse_failure(const memcache::ParseFailure& failure,
   if (failure.error == RequestError::TooLarge && service_.forget_ && !failure.key.empty()) {
     service_.forget_(failure.key);
   }
-  if (failure.error == RequestError::NotText && bytes.front() == kBinaryRequestMagic) {
+  if (failure.error == RequestError::NotText && bytes.front() == memcache_binary::kRequestMagic) {
     service_.context_.commands.on_binary_client(stream_->fd());
     answer_with(compose_binary_refusal(bytes), ReplyCode::ClientError);
   }
@@ -242,19 +275,25 @@ bool Session::dispatch_streamed(const memcache::Request& request) {
     return true;
   }
   Call& call = make_call(request);
+  send_streamed(call, request, request.value_bytes + memcache::kValueEndBytes);
+  return true;
+}
+
+/// Sends the head of `request`, whose body is the next `body_bytes` of the client.
+void Session::send_streamed(Call& call, const memcache::Request& request,
+                            std::uint64_t body_bytes) {
   call.body_source = this;
   body_call_ = &call;
-  body_left_ = request.value_bytes + 2;
+  body_left_ = body_bytes;
   service_.target_->send(call, request);
   if (body_call_ == nullptr) {
-    return true;
+    return;
   }
   if (body_call_->body_waits) {
     hold(kBody);
   } else {
     await_body();
   }
-  return true;
 }
 
 /// Whether a line that announces a value may be passed on. A server that refuses the line reads the

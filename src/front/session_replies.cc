@@ -50,7 +50,7 @@ Flow Session::on_front_reply(Call& call, const ReplyPart& part) {
     } else if (!call.stash.empty()) {
       pass_stash_whole(call);
     }
-    write(part.is_broken ? service_.options_.cut_line : part.bytes);
+    write(part.is_broken && part.bytes.empty() ? service_.options_.cut_line : part.bytes);
   }
   pop_front();
   pass_stashes();
@@ -64,7 +64,7 @@ Flow Session::on_early_reply(Call& call, const ReplyPart& part) {
     call.stash.clear();
   }
   if (is_shown) {
-    keep(call, part.is_broken ? service_.options_.cut_line : part.bytes);
+    keep(call, part.is_broken && part.bytes.empty() ? service_.options_.cut_line : part.bytes);
   }
   if (part.is_last) {
     call.is_done = true;

@@ -17,8 +17,9 @@ inline constexpr std::size_t encoded_base64_bytes(std::size_t plain_bytes) noexc
   return (plain_bytes + 2) / 3 * 4;
 }
 
-/// Space that any decoded key fits into, since the limit of 250 bytes holds on the wire.
-inline constexpr std::size_t kDecodedKeyBytesMax = kKeyBytesMax / 4 * 3;
+/// Space that any decoded key fits into. Text clients cannot use all of it, since the limit of 250
+/// bytes holds on the wire for them; keys of binary clients are encoded by us.
+inline constexpr std::size_t kDecodedKeyBytesMax = kKeyBytesMax;
 
 /// Decodes `encoded` into `out` and returns what was written; nullopt when it is empty, not base64,
 /// or does not fit. Bits that padding leaves over are ignored, as memcached does it.

@@ -20,7 +20,7 @@ std::string response(char opcode, std::string_view opaque) {
 
 TEST(BinaryRefusal, RepeatsOpcodeAndOpaque) {
   std::string request(24, '\0');
-  request[0] = kBinaryRequestMagic;
+  request[0] = memcache_binary::kRequestMagic;
   request[1] = '\x0b';
   request.replace(12, 4, "abcd");
   EXPECT_EQ(compose_binary_refusal(request), response('\x0b', "abcd"));
@@ -28,7 +28,7 @@ TEST(BinaryRefusal, RepeatsOpcodeAndOpaque) {
 
 TEST(BinaryRefusal, WhatHasNotComeIsZero) {
   std::string request(24, 'x');
-  request[0] = kBinaryRequestMagic;
+  request[0] = memcache_binary::kRequestMagic;
   for (std::size_t size = 1; size <= request.size(); ++size) {
     std::string opaque(4, '\0');
     for (std::size_t i = 12; i < 16 && i < size; ++i) {

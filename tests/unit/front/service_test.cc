@@ -174,15 +174,15 @@ TEST_P(ServiceTest, IdleClientsAreSweptAndOthersAreNot) {
   Peer& waiting = connect();
   waiting.send("get a\r\n");
   ASSERT_TRUE(wait_for_requests(1));
-  service_->sweep_idle();
+  service_->keep_house();
   settle();
   EXPECT_FALSE(idle.is_gone());
   rig_.run_for(base::Millis(1100));
-  service_->sweep_idle();
+  service_->keep_house();
   expect_closed(idle);
   EXPECT_FALSE(waiting.is_gone());
   target_.reply(0, "END\r\n");
-  service_->sweep_idle();  // It was answered just now.
+  service_->keep_house();  // It was answered just now.
   expect_client(waiting, "END\r\n");
   settle();
   EXPECT_FALSE(waiting.is_gone());
