@@ -107,7 +107,6 @@ class Reader {
   std::uint16_t port_ = kMemcachedPort;
   bool has_tcp_ = true;
   bool is_port_given_ = false;
-  bool is_binary_ = false;
   std::uint32_t backlog_ = 1024;
   std::string unix_path_;
   std::uint32_t unix_mode_ = 0700;
@@ -239,8 +238,10 @@ bool Reader::take_listening(char letter, std::string_view value) {
     case 'b':
       return take_number("-b", value, 1, kNumberMax, backlog_);
     case 'B':
-      is_binary_ = value == "binary";
-      return value == "auto" || value == "ascii" || is_binary_ ||
+      made_.protocol = value == "binary"  ? ClientProtocol::Binary
+                       : value == "ascii" ? ClientProtocol::Ascii
+                                          : ClientProtocol::Auto;
+      return value == "auto" || made_.protocol != ClientProtocol::Auto ||
              refuse_value("-B", "auto, ascii or binary", value);
     default: {
       std::string error;
@@ -277,7 +278,9 @@ bool Reader::take_switch(char letter) {
       made_.allows_watch = false;
       return true;
     case 'S':
-      return refuse("SASL (-S) belongs to the binary protocol, which is not served yet");
+      return refuse(
+          "SASL (-S) needs files of its own; say -Y FILE with lines of user:password, "
+          "which holds for binary clients (SASL PLAIN) too");
     case 'Z':
       made_.has_tls = true;
       return true;
@@ -443,9 +446,8 @@ void Reader::place_listeners() {
 }
 
 void Reader::finish() {
-  if (is_binary_) {
-    refuse(made_.lua_files.empty() ? "-B binary is not served yet; say -B auto"
-                                   : "-B binary and -o proxy_config do not go together");
+  if (made_.protocol == ClientProtocol::Binary && !made_.lua_files.empty()) {
+    refuse("-B binary and -o proxy_config do not go together");
     return;
   }
   if (made_.item_bytes_max > made_.memory_bytes / 2) {

@@ -27,12 +27,12 @@ std::string_view memcached_help() noexcept {
 -R, --max-reqs-per-event=<num>  commands of one connection in a turn (default: 20)
 -C, --disable-cas         no CAS uniques
 -b, --listen-backlog=<num>  length of the queue of new connections (default: 1024)
--B, --protocol=<name>     auto or ascii
+-B, --protocol=<name>     auto, ascii or binary (default: auto, the first byte of a client tells)
 -I, --max-item-size=<num> largest item, with k or m (default: 1m, from 1k to 1024m)
 -F, --disable-flush-all   refuse "flush_all"
 -X, --disable-dumping     refuse "stats cachedump" and "lru_crawler metadump"
 -W, --disable-watch       refuse "watch"
--Y, --auth-file=<file>    clients say who they are; lines of user:password
+-Y, --auth-file=<file>    clients say who they are; lines of user:password, for SASL PLAIN too
 -D <char>                 delimiter of key prefixes (default ":"); turns "stats detail" on
 -Z, --enable-ssl          clients speak TLS, but at Unix sockets and -l notls:<addr>
 -o, --extended            options with commas between them:
@@ -56,7 +56,7 @@ std::string_view memcached_help() noexcept {
 Without effect, as kvferry needs no such tuning: -k -L -r -f -n -e -N and, of -o, the names that begin
 with hash, lru_, slab_, hot_, warm_, ext_, and maxconns_fast, track_sizes, modern and the like; each
 may have no_ in front. The log names those that were given.
-Not served yet, and therefore refused: -S, -B binary.
+Not served, and therefore refused: -S (say -Y).
 )";
 }
 

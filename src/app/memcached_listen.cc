@@ -7,7 +7,8 @@
 namespace kvferry::app {
 namespace {
 
-/// Names of protocols in front of an address. Every listener of ours serves the text protocol.
+/// Names of protocols in front of an address. Clients of every listener of ours choose by their
+/// first byte.
 constexpr std::string_view kNoTls = "notls";
 constexpr std::array<std::string_view, 5> kProtocols = {"ascii", "binary", "negotiating", "proxy",
                                                         kNoTls};

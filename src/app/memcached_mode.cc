@@ -170,6 +170,8 @@ void adjust_listeners(const MemcachedOptions& options,
     listener.service.credentials = credentials;
     listener.service.allows_watch = options.allows_watch;
     listener.service.quits_with_words = true;
+    listener.service.serves_text = options.protocol != ClientProtocol::Binary;
+    listener.service.serves_binary = options.protocol != ClientProtocol::Ascii;
     if (!options.lua_files.empty()) {
       let_scripts_decide(listener.service);
     }

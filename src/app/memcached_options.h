@@ -13,6 +13,9 @@ namespace kvferry::app {
 
 inline constexpr std::uint16_t kMemcachedPort = 11211;
 
+/// What clients may speak (-B).
+enum class ClientProtocol : std::uint8_t { Auto, Ascii, Binary };
+
 /// The defaults are memcached's.
 struct MemcachedOptions {
   /// Hosts may be names. An empty host is every interface.
@@ -24,6 +27,7 @@ struct MemcachedOptions {
   std::uint32_t requests_per_turn = 20;
   std::uint32_t idle_timeout_seconds = 0;  // 0: never.
   std::uint32_t verbosity = 0;
+  ClientProtocol protocol = ClientProtocol::Auto;
   bool is_evicting = true;
   bool has_cas = true;
   bool allows_flush = true;

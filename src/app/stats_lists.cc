@@ -79,6 +79,19 @@ struct ItemList {
   }
 };
 
+/// As memcached names what -B says.
+std::string_view protocol_name(const MemcachedOptions& options) {
+  switch (options.protocol) {
+    case ClientProtocol::Ascii:
+      return "ascii";
+    case ClientProtocol::Binary:
+      return "binary";
+    case ClientProtocol::Auto:
+      break;
+  }
+  return "auto-negotiate";
+}
+
 }  // namespace
 
 std::string_view find_stats_list(std::string_view word) noexcept {
@@ -113,7 +126,7 @@ void append_settings(const StatsSources& sources, std::string& out) {
   line(out, "reqs_per_event", options.requests_per_turn);
   flag(out, "cas_enabled", store.has_cas);
   line(out, "tcp_backlog", options.listeners.empty() ? 0U : options.listeners.front().backlog);
-  line(out, "binding_protocol", std::string_view("ascii"));
+  line(out, "binding_protocol", protocol_name(options));
   flag(out, "auth_enabled_sasl", false);
   flag(out, "auth_enabled_ascii", !options.auth_file.empty());
   line(out, "item_size_max", store.item_bytes_max);
