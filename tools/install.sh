@@ -14,8 +14,8 @@ build="libgtest-dev libgmock-dev libbenchmark-dev ccache mold git python3 python
 # Second compiler, sanitizer runtimes for fuzzing, formatter and linter, all of one version.
 lint="clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19"
 # Real servers and clients for the system tests.
-test="memcached nutcracker libmemcached-tools python3-pymemcache python3-memcache python3-pylibmc php-cli php-memcached
-  ca-certificates openssl procps util-linux"
+test="memcached nutcracker libmemcached-tools python3-pymemcache python3-memcache python3-pylibmc python3-binary-memcached
+  ruby ruby-dalli php-cli php-memcached ca-certificates openssl procps util-linux"
 
 is_installed() {
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

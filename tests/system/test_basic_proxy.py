@@ -270,14 +270,6 @@ def test_version_and_quit(client):
     client.expect_closed(b"MN\r\n")
 
 
-def test_binary_protocol_is_refused_not_left_hanging(client):
-    header = bytes([0x80, 0x0B]) + bytes(22)
-    client.send(header)
-    started = time.monotonic()
-    client.receive_all()
-    assert time.monotonic() - started < 4, "the connection was left open"
-
-
 # Many clients.
 
 def test_clients_on_all_workers_see_the_same_data(proxy):
