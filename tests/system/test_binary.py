@@ -311,7 +311,7 @@ def test_a_client_that_does_not_read_loses_nothing(server, key):
 
 
 def test_a_value_that_stops_coming_frees_its_place(kvferry, memcached):
-    server = kvferry(pool("main", [memcached().port], body_timeout=300))
+    server = kvferry(pool("main", [memcached().port], body_timeout="300ms"))
     with BinaryClient(server.port()) as client:
         client.send(storage("set", b"late", b"v" * 200_000, opaque=8)[:100_000])
         late = client.receive_packet()
