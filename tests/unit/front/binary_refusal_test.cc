@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "protocol/memcache_binary/packet.h"
+
 namespace kvferry::front {
 namespace {
 

@@ -17,7 +17,8 @@ constexpr std::string_view k20 = "12345678901234567890";
 TEST(BinaryRequest, IsCutIntoItsParts) {
   const std::string bytes = request_packet(
       {.opcode = 0x11, .extras = k8, .key = "key", .value = "value", .opaque = 7, .cas = 9});
-  const auto parsed = parse_request(bytes + "next", {});
+  const std::string stream = bytes + "next";
+  const auto parsed = parse_request(stream, {});
   ASSERT_TRUE(parsed.is_done());
   const Request& request = parsed.value();
   EXPECT_EQ(request.opcode, Opcode::SetQ);
