@@ -7,7 +7,6 @@ namespace kvferry::front {
 using call::Call;
 using call::Flow;
 using call::ReplyPart;
-using memcache::ReplyCode;
 using memcache_binary::MetaReply;
 using memcache_binary::Opcode;
 using memcache_binary::ResponseHead;
