@@ -29,7 +29,7 @@ class WorkerStateTest : public testing::Test {
     const base::Result<void> done = rig_.load(code);
     ASSERT_TRUE(done) << done.error().text();
   }
-  std::int64_t slots() { return rig_.names.slots()["test"]; }
+  std::int64_t slots() const { return rig_.names.slots()["test"]; }
 
   WorkerRig rig_;
 };
@@ -101,6 +101,19 @@ TEST_F(WorkerStateTest, AScriptThatTakesTooMuchMemoryIsStopped) {
   load(route("local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1000) .. i end"));
   EXPECT_EQ(rig_.send("mg key v\r\n").bytes, "SERVER_ERROR lua failure\r\n");
   EXPECT_EQ(rig_.send("mg key v\r\n").bytes, "SERVER_ERROR lua failure\r\n");
+}
+
+TEST_F(WorkerStateTest, EachNthAllocationOfRequestsMayFailAndLoadsDoNot) {
+  rig_.state.vm().fail_allocation_for_test(16, Vm::Failing::Each);
+  load(route("return 'HD s' .. #req:key() .. '\\r\\n'"));
+  int failed = 0;
+  for (int i = 0; i < 30; ++i) {
+    const std::string bytes = rig_.send("mg key" + std::to_string(i) + "\r\n").bytes;
+    failed += bytes == "SERVER_ERROR lua failure\r\n" ? 1 : 0;
+    EXPECT_TRUE(bytes.starts_with("HD s") || bytes == "SERVER_ERROR lua failure\r\n") << bytes;
+  }
+  EXPECT_GT(failed, 0);
+  EXPECT_LT(failed, 30) << "memory is there again after a failure";
 }
 
 TEST_F(WorkerStateTest, EveryAllocationMayFail) {
