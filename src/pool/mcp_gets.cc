@@ -5,7 +5,6 @@
 namespace kvferry::pool {
 
 using call::Call;
-using memcache::Command;
 
 namespace {
 
@@ -14,8 +13,7 @@ constexpr MergeWords kWords{.cut_line = kMcpFailureLine, .foreign_key_line = kMc
 constexpr std::size_t kBytesKeptMax = std::size_t{64} * 1024;
 
 bool can_be_wide(const memcache::Request& request) {
-  return request.command == Command::Get || request.command == Command::Gets ||
-         request.line.size() <= kWideLineBytesMax;
+  return may_line_be_long(request.command) || request.line.size() <= kTouchLineBytesMax;
 }
 
 }  // namespace

@@ -34,10 +34,6 @@ class McpGetEvents {
   ~McpGetEvents() = default;
 };
 
-/// memcached closes a connection on a longer line that it has not got whole, unless it begins with
-/// "get " or "gets ": requests of other commands are not made wide then.
-inline constexpr std::size_t kWideLineBytesMax = 1024;
-
 class McpGets final : public MultiGets {
  public:
   McpGets(net::Loop& loop, call::CallPool& calls, base::MemoryBudget& budget, McpGetEvents& events)

@@ -14,6 +14,7 @@
 #include "call/call.h"
 #include "net/loop.h"
 #include "pool/multiget.h"
+#include "protocol/memcache/command.h"
 
 namespace kvferry::pool {
 
@@ -21,6 +22,16 @@ namespace kvferry::pool {
 inline constexpr std::size_t kPlacesKeptMax = 4096;
 /// Parts of one get.
 inline constexpr std::size_t kGetPartsMax = 65535;
+
+/// memcached closes a connection on a longer line that it has not got whole when its next byte is
+/// due, unless it begins with "get " or "gets ". Line end included. (1024 before version 1.6, now
+/// 2048.)
+inline constexpr std::size_t kTouchLineBytesMax = 1024;
+
+/// Whether a retrieval of several keys may be longer than kTouchLineBytesMax.
+inline bool may_line_be_long(memcache::Command command) {
+  return command == memcache::Command::Get || command == memcache::Command::Gets;
+}
 
 class MultiGets {
  public:

@@ -38,7 +38,7 @@ Pool::Pool(const PoolContext& context, std::shared_ptr<const PoolSnapshot> snaps
 Pool::~Pool() = default;
 
 void Pool::send(Call& call, const Request& request) {
-  if (request.key_count > 1) {
+  if (PoolGets::is_for(request)) {
     if (!gets_.start(call, request, *snapshot_->placement, backends_, options().on_partial,
                      random_state_)) {
       refuse_all_down(call);

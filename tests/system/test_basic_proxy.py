@@ -127,6 +127,14 @@ def test_multi_key_get_answers_in_the_order_of_the_request(client, count):
     client.expect_in_step()
 
 
+def test_blanks_of_a_gat_line_do_not_reach_a_backend(client):
+    """memcached closes a connection on a line of gat of over 2048 bytes that it has not got whole."""
+    client.ask(storage("set", "blank", b"v"), b"STORED\r\n")
+    client.ask(b"gat 0 " + b" " * 300_000 + b"blank\r\n", value_reply("blank", b"v") + b"END\r\n")
+    client.ask(b"gat" + b" " * 300_000 + b"0 blank blank\r\n", 2 * value_reply("blank", b"v") + b"END\r\n")
+    client.expect_in_step()
+
+
 def test_both_backends_have_keys(proxy, client):
     for number in range(100):
         client.ask(storage("set", "spread-%d" % (number * number * 7919), b"x"), b"STORED\r\n")

@@ -25,6 +25,9 @@ inline constexpr std::size_t kGetLineBytesMax = std::size_t{8} * 1024 * 1024;
 inline constexpr std::size_t kMetaTokensMax = 20;
 inline constexpr std::uint64_t kValueBytesMax = (std::uint64_t{1} << 31) - 3;
 inline constexpr std::size_t kValueEndBytes = 2;
+/// The word of gat and gats before the keys, which may be longer than a number needs for zeros in
+/// front only.
+inline constexpr std::size_t kExptimeBytesMax = 250;
 static_assert(kKeyBytesMax < kLineBytesMax);
 static_assert(kLineBytesMax < kGetLineBytesMax);
 

@@ -50,7 +50,11 @@ bool may_begin_flag(char byte) {
 void read_retrieval(TokenWalker words, Head& head) {
   Request& request = head.request;
   if (request.command == Command::Gat || request.command == Command::Gats) {
-    words.next();  // The exptime, which the executor reads.
+    // The executor reads it. Lines of any length begin with it, so it has a limit of its own.
+    if (words.next().size() > kExptimeBytesMax) {
+      head.error = RequestError::BadLine;
+      return;
+    }
   }
   const std::string_view rest = words.rest();
   request.key = words.next();

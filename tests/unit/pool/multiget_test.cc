@@ -1,6 +1,9 @@
 #include "pool/multiget.h"
 
+#include <algorithm>
+#include <iterator>
 #include <random>
+#include <sstream>
 
 #include "tests/unit/pool/multiget_rig.h"
 
@@ -12,6 +15,14 @@ using test::Outcome;
 constexpr const char* kLostLine = "SERVER_ERROR kvferry: connection to backend lost\r\n";
 
 class MultiGetTest : public MultiGetRig {};
+
+std::string repeated(std::string_view text, std::size_t count) {
+  std::string all;
+  for (std::size_t i = 0; i < count; ++i) {
+    all += text;
+  }
+  return all;
+}
 
 TEST_P(MultiGetTest, MergesInTheOrderOfTheRequestWithDuplicatesAndMisses) {
   make(2);
@@ -61,6 +72,73 @@ TEST_P(MultiGetTest, KeysOfOneBackendGoThereAsTheyCame) {
   reply(1, "END\r\n");
   ASSERT_TRUE(wait_for(outcome));
   EXPECT_TRUE(fakes_[0]->peers.empty());
+}
+
+/// memcached closes a connection on a longer line of gat of which it has read only a part.
+TEST_P(MultiGetTest, LongLinesOfGatAreCut) {
+  make(2);
+  std::vector<std::string> keys;
+  std::vector<std::string> of_first;
+  for (std::size_t i = 0; i < 400; ++i) {
+    keys.push_back(key(i % 2, i / 2));
+    if (i % 2 == 0) {
+      of_first.push_back(keys.back());
+    }
+  }
+  for (const std::string command : {"gat  0030", "gats 0030"}) {
+    SCOPED_TRACE(command);
+    Outcome& outcome = get(keys, command);
+    std::vector<std::size_t> line_count(2);
+    std::vector<std::string> texts(2);
+    const auto has_all = [&] {
+      for (const std::size_t i : {0U, 1U}) {
+        texts[i] += fakes_[i]->peers.empty() ? "" : fakes_[i]->peers.back()->take();
+      }
+      return std::ranges::all_of(texts, [](const std::string& text) {
+        return std::ranges::count(text, 'k') == 200 && text.ends_with("\r\n");
+      });
+    };
+    ASSERT_TRUE(run_until(has_all));
+    std::vector<std::string> asked_of_first;
+    for (const std::size_t i : {0U, 1U}) {
+      std::istringstream lines(texts[i]);
+      for (std::string line; std::getline(lines, line); ++line_count[i]) {
+        EXPECT_LE(line.size() + 1, kTouchLineBytesMax);
+        std::istringstream words(line);
+        std::string head;
+        std::string exptime;
+        words >> head >> exptime;
+        EXPECT_EQ(head, command.substr(0, command.find(' ')));
+        EXPECT_EQ(exptime, "0030");
+        if (i == 0) {
+          std::copy(std::istream_iterator<std::string>(words), {},
+                    std::back_inserter(asked_of_first));
+        }
+      }
+      EXPECT_GT(line_count[i], 1U);
+    }
+    EXPECT_EQ(asked_of_first, of_first);
+    // A hit in the first line of the first backend and in the last line of the second.
+    reply(1, repeated("END\r\n", line_count[1] - 1) + item(keys.back(), "last") + "END\r\n");
+    reply(0, item(keys.front(), "first") + repeated("END\r\n", line_count[0]));
+    ASSERT_TRUE(wait_for(outcome));
+    EXPECT_EQ(outcome.bytes, item(keys.front(), "first") + item(keys.back(), "last") + "END\r\n");
+  }
+}
+
+TEST_P(MultiGetTest, BlanksOfALongLineOfGatStayBehind) {
+  make(1);
+  const std::string blanks(3000, ' ');
+  Outcome& one = get({blanks + key(0) + blanks}, "gat" + blanks + "30");
+  expect_received(0, "gat 30 " + key(0) + "\r\n");
+  reply(0, item(key(0), "A") + "END\r\n");
+  ASSERT_TRUE(wait_for(one));
+  EXPECT_EQ(one.bytes, item(key(0), "A") + "END\r\n");
+  Outcome& two = get({blanks + key(0), key(0, 1)}, "gats 30");
+  expect_received(0, "gats 30 " + key(0) + " " + key(0, 1) + "\r\n");
+  reply(0, "END\r\n");
+  ASSERT_TRUE(wait_for(two));
+  EXPECT_EQ(two.bytes, "END\r\n");
 }
 
 TEST_P(MultiGetTest, ItemsCutAnywhereAreJoined) {

@@ -168,6 +168,12 @@ TEST(RequestParser, LetsGetLinesBeLonger) {
   }
 }
 
+TEST(RequestParser, RefusesAnExptimeThatIsNoNumberForItsLength) {
+  const std::string longest(kExptimeBytesMax, '0');
+  EXPECT_THAT(tell({"gat " + longest + " k\r\ngat " + longest + "0 k\r\nmn\r\n"}),
+              ElementsAre("gat k", "CLIENT_ERROR parsing request", "mn"));
+}
+
 TEST(RequestParser, RefusesGetLinesOverTheirOwnLimit) {
   std::string line = "get k";
   line.resize(kGetLineBytesMax - 2, ' ');
