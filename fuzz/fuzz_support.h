@@ -1,4 +1,4 @@
-// What fuzz targets share: a check that is always on, and cuts that the input itself chooses.
+// What fuzz targets share: a check that is always on, and streams cut where the input itself says.
 #pragma once
 
 #include <algorithm>
@@ -43,5 +43,25 @@ class PieceSizes {
   std::uint8_t seed_;
   std::uint32_t state_;
 };
+
+/// Longer inputs are not also fed in single bytes, which copies the square of their size.
+inline constexpr std::size_t kBytewiseMax = 512;
+
+/// Byte 0 of an input chooses the limits of a parser, byte 1 the cuts; the rest is what a client
+/// sends. A player of `Player(limits).play(stream, sizes)` must tell the same however it is cut.
+template <typename Player, typename Limits>
+void require_same_in_pieces(Limits (*limits_of)(std::uint8_t), const std::uint8_t* data,
+                            std::size_t size) {
+  if (size < 2) {
+    return;
+  }
+  const Limits limits = limits_of(data[0]);
+  const std::string_view stream(reinterpret_cast<const char*>(data) + 2, size - 2);
+  const auto whole = Player(limits).play(stream, PieceSizes(0));
+  require(Player(limits).play(stream, PieceSizes(data[1])) == whole);
+  if (size < kBytewiseMax) {
+    require(Player(limits).play(stream, PieceSizes(1)) == whole);
+  }
+}
 
 }  // namespace kvferry::fuzz

@@ -4,7 +4,6 @@
 // Byte 0 chooses limits, byte 1 the cuts; the rest is what a client sends.
 #include "protocol/memcache/request_parser.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,12 +12,10 @@
 
 #include "fuzz/fuzz_support.h"
 #include "protocol/memcache/token_walker.h"
+#include "tests/support/held_stream.h"
 
 namespace kvferry::memcache {
 namespace {
-
-/// Longer inputs are not also fed in single bytes, which copies the square of their size.
-constexpr std::size_t kBytewiseMax = 512;
 
 using fuzz::is_inside;
 using fuzz::PieceSizes;
@@ -75,30 +72,20 @@ void check_request(const Request& request, std::string_view bytes, const ParserL
 /// Plays a session: feeds, consumes, swallows.
 class Player {
  public:
-  Player(const ParserLimits& limits, std::uint8_t seed)
-      : limits_(limits), parser_(limits), sizes_(seed) {}
+  explicit Player(const ParserLimits& limits) : limits_(limits), parser_(limits) {}
 
-  std::vector<Event> play(std::string_view stream) {
-    while (!stream.empty() && !is_closed_) {
-      const std::size_t size = sizes_.next(stream.size());
-      held_ += stream.substr(0, size);
+  std::vector<Event> play(std::string_view stream, PieceSizes sizes) {
+    while (!stream.empty() && !stream_.is_closed()) {
+      const std::size_t size = sizes.next(stream.size());
+      stream_.feed(stream.substr(0, size), [this] { return take_step(); });
       stream.remove_prefix(size);
-      while (!is_closed_ && take_step()) {
-      }
     }
     return events_;
   }
 
  private:
   bool take_step() {
-    const auto swallowed =
-        static_cast<std::size_t>(std::min<std::uint64_t>(swallow_bytes_, held_.size()));
-    held_.erase(0, swallowed);
-    swallow_bytes_ -= swallowed;
-    if (held_.empty()) {
-      return false;
-    }
-    const std::string copy = held_;  // Elsewhere at each call.
+    const std::string copy(stream_.held());  // Elsewhere at each call.
     const auto parsed = parser_.parse(copy);
     if (parsed.is_need_more()) {
       return false;
@@ -114,58 +101,41 @@ class Player {
                 .quiet = request.quiet,
                 .key = std::string(request.key),
                 .value = std::string(request.value)};
-    consume(request.size_bytes,
-            request.has_complete_value ? 0 : request.value_bytes + kValueEndBytes);
-    event.end_at = position_;
+    stream_.consume(request.size_bytes,
+                    request.has_complete_value ? 0 : request.value_bytes + kValueEndBytes);
+    event.end_at = stream_.position();
     events_.push_back(event);
     return true;
   }
 
   void on_failure(const ParseFailure& failure) {
-    require(failure.size_bytes > 0 && failure.size_bytes <= held_.size());
+    require(failure.size_bytes > 0 && failure.size_bytes <= stream_.held().size());
     require(failure.skip_bytes <= kValueBytesMax + kValueEndBytes);
-    is_closed_ = closes_connection(failure.error);
+    if (closes_connection(failure.error)) {
+      stream_.close();
+    }
     Event event{.command = failure.command,
                 .error = failure.error,
                 .noreply = failure.noreply,
                 .key = std::string(failure.key),
                 .value = {}};
-    consume(failure.size_bytes, failure.skip_bytes);
+    stream_.consume(failure.size_bytes, failure.skip_bytes);
     if (failure.error != RequestError::None) {
-      event.end_at = position_;
+      event.end_at = stream_.position();
       events_.push_back(event);
     }
   }
 
-  void consume(std::size_t size_bytes, std::uint64_t skip_bytes) {
-    held_.erase(0, size_bytes);
-    swallow_bytes_ = skip_bytes;
-    position_ += size_bytes + skip_bytes;
-  }
-
   ParserLimits limits_;
   RequestParser parser_;
-  PieceSizes sizes_;
-  std::string held_;
+  test::HeldStream stream_;
   std::vector<Event> events_;
-  std::uint64_t swallow_bytes_ = 0;
-  std::uint64_t position_ = 0;
-  bool is_closed_ = false;
 };
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size < 2) {
-    return 0;
-  }
-  const ParserLimits limits = limits_of(data[0]);
-  const std::string stream(data + 2, data + size);
-  const std::vector<Event> whole = Player(limits, 0).play(stream);
-  require(Player(limits, data[1]).play(stream) == whole);
-  if (size < kBytewiseMax) {
-    require(Player(limits, 1).play(stream) == whole);
-  }
+  fuzz::require_same_in_pieces<Player>(&limits_of, data, size);
   return 0;
 }
 

@@ -3,7 +3,6 @@
 // outside of them and every view that outlived them.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -13,6 +12,7 @@
 
 #include "protocol/memcache/request_parser.h"
 #include "protocol/memcache/token_walker.h"
+#include "tests/support/held_stream.h"
 #include "tests/support/splitter.h"
 
 namespace kvferry::memcache {
@@ -23,29 +23,20 @@ class RequestFeeder {
   explicit RequestFeeder(const ParserLimits& limits) : parser_(limits) {}
 
   void feed(std::string_view piece) {
-    held_ += piece;
-    while (!is_closed_ && take_step()) {
-    }
+    stream_.feed(piece, [this] { return take_step(); });
   }
 
   /// One entry a request: "get k", "set k =value", "failed KeyTooLong"...
   const std::vector<std::string>& told() const { return told_; }
-  std::string_view left_over() const { return held_; }
+  std::string_view left_over() const { return stream_.held(); }
   std::uint64_t scanned_bytes() const { return parser_.scanned_bytes_for_test(); }
 
  private:
   bool take_step() {
-    const auto swallowed =
-        static_cast<std::size_t>(std::min<std::uint64_t>(swallow_bytes_, held_.size()));
-    held_.erase(0, swallowed);
-    swallow_bytes_ -= swallowed;
-    if (swallow_bytes_ != 0 || held_.empty()) {
-      return false;
-    }
-    const auto copy = std::make_unique<char[]>(held_.size());
-    std::memcpy(copy.get(), held_.data(), held_.size());
-    const std::string_view bytes(copy.get(), held_.size());
-    const auto parsed = parser_.parse(bytes);
+    const std::string_view held = stream_.held();
+    const auto copy = std::make_unique<char[]>(held.size());
+    std::memcpy(copy.get(), held.data(), held.size());
+    const auto parsed = parser_.parse({copy.get(), held.size()});
     if (parsed.is_need_more()) {
       return false;
     }
@@ -72,27 +63,26 @@ class RequestFeeder {
                                              : std::to_string(request.value_bytes));
     }
     told_.push_back(text);
-    held_.erase(0, request.size_bytes);
-    swallow_bytes_ = request.has_complete_value ? 0 : request.value_bytes + kValueEndBytes;
+    stream_.consume(request.size_bytes,
+                    request.has_complete_value ? 0 : request.value_bytes + kValueEndBytes);
   }
 
   void on_failure(const ParseFailure& failure) {
-    is_closed_ = closes_connection(failure.error);
+    if (closes_connection(failure.error)) {
+      stream_.close();
+    }
     if (failure.error != RequestError::None) {
       std::string text(error_line(failure.error, ErrorWords::Proxy));
-      text = is_closed_ ? "closed" : text.substr(0, text.size() - kValueEndBytes);
+      text = stream_.is_closed() ? "closed" : text.substr(0, text.size() - kValueEndBytes);
       text += failure.noreply ? " (noreply)" : "";
       told_.push_back(text);
     }
-    held_.erase(0, failure.size_bytes);
-    swallow_bytes_ = failure.skip_bytes;
+    stream_.consume(failure.size_bytes, failure.skip_bytes);
   }
 
   RequestParser parser_;
-  std::string held_;
-  std::uint64_t swallow_bytes_ = 0;
+  test::HeldStream stream_;
   std::vector<std::string> told_;
-  bool is_closed_ = false;
 };
 
 inline std::vector<std::string> tell(const test::Pieces& pieces, const ParserLimits& limits = {}) {
