@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/check.h"
 #include "protocol/memcache/request_parser.h"
@@ -98,7 +99,7 @@ void clear(std::string& buffer) {
 void RouteRequest::borrow(const Request& request) {
   request_ = request;
   was_noreply_ = request.noreply;
-  is_own_ = false;
+  place_ = Place::Borrowed;
   has_wire_ = false;
 }
 
@@ -112,7 +113,7 @@ bool RouteRequest::assign(std::string_view line, std::string_view value) {
   own_bytes_.append(value);
   show(head, own_bytes_);
   was_noreply_ = request_.noreply;
-  is_own_ = true;
+  place_ = Place::Own;
   return true;
 }
 
@@ -124,7 +125,7 @@ bool RouteRequest::borrow_text(std::string_view bytes, std::size_t line_bytes) {
   }
   show(head, bytes);
   was_noreply_ = request_.noreply;
-  is_own_ = false;
+  place_ = Place::Borrowed;
   return true;
 }
 
@@ -141,18 +142,29 @@ void RouteRequest::show(const Request& head, std::string_view bytes) {
 }
 
 void RouteRequest::keep() {
-  if (is_own_ || is_empty()) {
+  if (place_ != Place::Borrowed || is_empty()) {
     return;
   }
   const char* const from = request_.line.data();
-  own_bytes_.assign(from, request_.size_bytes);
-  request_ = moved(request_, from, own_bytes_.data());
-  is_own_ = true;
+  if (request_.size_bytes <= near_bytes_.size()) {
+    std::memcpy(near_bytes_.data(), from, request_.size_bytes);
+    place_ = Place::Near;
+  } else {
+    own_bytes_.assign(from, request_.size_bytes);
+    place_ = Place::Own;
+  }
+  request_ = moved(request_, from, bytes());
+}
+
+/// Of what is not borrowed.
+char* RouteRequest::bytes() {
+  KVF_DCHECK(place_ != Place::Borrowed);
+  return place_ == Place::Near ? near_bytes_.data() : own_bytes_.data();
 }
 
 void RouteRequest::reset() {
   request_ = {};
-  is_own_ = false;
+  place_ = Place::Borrowed;
   has_wire_ = false;
   was_noreply_ = false;
   clear(own_bytes_);
@@ -290,7 +302,7 @@ EditError RouteRequest::trim_key_left(std::size_t count) {
   }
   keep();
   has_wire_ = false;
-  std::fill_n(own_bytes_.data() + (request_.key.data() - own_bytes_.data()), count, ' ');
+  std::fill_n(bytes() + (request_.key.data() - bytes()), count, ' ');
   request_.key.remove_prefix(count);
   request_.keys.remove_prefix(count);
   return EditError::None;
@@ -304,7 +316,7 @@ EditError RouteRequest::trim_key_right(std::size_t count) {
   has_wire_ = false;
   request_.key.remove_suffix(count);
   const char* const end = request_.key.data() + request_.key.size();
-  std::fill_n(own_bytes_.data() + (end - own_bytes_.data()), count, ' ');
+  std::fill_n(bytes() + (end - bytes()), count, ' ');
   if (!memcache::is_retrieval(request_.command)) {
     request_.keys = request_.key;
   }
@@ -380,7 +392,7 @@ EditError RouteRequest::replace_line(std::string_view line, const Request& head)
   if ((has_value() || !request_.has_complete_value) && !keeps_value) {
     return EditError::Malformed;
   }
-  if (is_own_) {
+  if (place_ == Place::Own) {
     own_bytes_.replace(0, request_.line.size(), line);
   } else {
     const std::string_view value = value_with_end();
@@ -390,7 +402,7 @@ EditError RouteRequest::replace_line(std::string_view line, const Request& head)
   const bool has_complete_value = request_.has_complete_value;
   show(head, own_bytes_);
   request_.has_complete_value = has_complete_value;
-  is_own_ = true;
+  place_ = Place::Own;
   return EditError::None;
 }
 

@@ -46,6 +46,41 @@ TEST(RouteRequest, BorrowsTheClientsBytesUntilKept) {
   EXPECT_EQ(client.request.wire().value, "abc");
 }
 
+/// Small ones lie in the object, larger ones do not.
+TEST(RouteRequest, KeepsRequestsOfAnySizeThroughEdits) {
+  constexpr std::size_t kFrame = std::string_view("ms some-key 100 t0\r\n\r\n").size();
+  for (const std::size_t bytes :
+       {kRequestBytesNear - 1, kRequestBytesNear, kRequestBytesNear + 1, 4 * kRequestBytesKept}) {
+    SCOPED_TRACE(bytes);
+    std::string value(bytes - kFrame, 'v');
+    std::string head = "ms some-key " + std::to_string(value.size()) + " t0";
+    value.resize(bytes - head.size() - 4, 'w');
+    head = "ms some-key " + std::to_string(value.size()) + " t0";
+    Borrowed client(head + "\r\n" + value + "\r\n");
+    client.request.keep();
+    client.bytes.assign(client.bytes.size(), '#');
+    EXPECT_EQ(client.sent(), head + "\r\n" + value + "\r\n");
+    EXPECT_EQ(client.request.trim_key_left(1), EditError::None);
+    EXPECT_EQ(client.request.trim_key_right(2), EditError::None);
+    EXPECT_EQ(client.request.key(), "ome-k");
+    head.replace(3, 8, " ome-k  ");
+    EXPECT_EQ(client.sent(), head + "\r\n" + value + "\r\n");
+    EXPECT_EQ(client.request.add_flag('q', ""), EditError::None);
+    EXPECT_EQ(client.request.line_text(), head + " q");
+    EXPECT_EQ(client.request.value_with_end(), value + "\r\n");
+    client.request.keep();
+    EXPECT_EQ(client.request.set_token(2, "k2"), EditError::None);
+    EXPECT_EQ(client.request.key(), "k2");
+    EXPECT_EQ(client.request.value_with_end(), value + "\r\n");
+    // Another request takes the place of the first.
+    client.request.reset();
+    client.bytes = "mg x v\r\n";
+    client.request.borrow(parse(client.bytes));
+    client.request.keep();
+    EXPECT_EQ(client.sent(), "mg x v\r\n");
+  }
+}
+
 TEST(RouteRequest, IsEmptyBeforeBorrowAndAfterReset) {
   RouteRequest request;
   EXPECT_TRUE(request.is_empty());
