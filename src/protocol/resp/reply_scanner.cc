@@ -18,41 +18,48 @@ constexpr std::uint64_t kLineEndBytes = 2;
 ReplyScanner::Scan ReplyScanner::scan(std::string_view bytes) noexcept {
   std::size_t at = 0;
   while (at < bytes.size()) {
-    Step step = Step::Go;
-    switch (phase_) {
-      case Phase::Type:
-        step = take_type(bytes[at++]);
-        break;
-      case Phase::Line:
-        step = take_line(bytes, at);
-        break;
-      case Phase::Number:
-        step = take_number(bytes[at++]);
-        break;
-      case Phase::Bulk: {
-        const auto size =
-            static_cast<std::size_t>(std::min<std::uint64_t>(bulk_left_, bytes.size() - at));
-        bulk_left_ -= size;
-        at += size;
-        if (bulk_left_ == 0) {
-          phase_ = Phase::BulkEnd;
-          bulk_left_ = kLineEndBytes;
-        }
-        break;
-      }
-      case Phase::BulkEnd:
-        if (bytes[at++] != (bulk_left_ == kLineEndBytes ? '\r' : '\n')) {
-          step = Step::Bad;
-        } else if (--bulk_left_ == 0) {
-          step = on_element();
-        }
-        break;
-    }
+    const Step step = take(bytes, at);
     if (step != Step::Go) {
       return {.state = step == Step::End ? State::End : State::Bad, .taken_bytes = at};
     }
   }
   return {.state = State::More, .taken_bytes = at};
+}
+
+ReplyScanner::Step ReplyScanner::take(std::string_view bytes, std::size_t& at) noexcept {
+  switch (phase_) {
+    case Phase::Type:
+      return take_type(bytes[at++]);
+    case Phase::Line:
+      return take_line(bytes, at);
+    case Phase::Number:
+      return take_number(bytes[at++]);
+    case Phase::Bulk:
+      take_bulk(bytes, at);
+      return Step::Go;
+    case Phase::BulkEnd:
+      return take_bulk_end(bytes[at++]);
+  }
+  return Step::Bad;
+}
+
+void ReplyScanner::take_bulk(std::string_view bytes, std::size_t& at) noexcept {
+  const std::uint64_t size = std::min<std::uint64_t>(bulk_left_, bytes.size() - at);
+  at += static_cast<std::size_t>(size);
+  expect_bulk(bulk_left_ - size);
+}
+
+/// So many bytes of a bulk string, and its line end, are to come.
+void ReplyScanner::expect_bulk(std::uint64_t bytes) noexcept {
+  phase_ = bytes == 0 ? Phase::BulkEnd : Phase::Bulk;
+  bulk_left_ = bytes == 0 ? kLineEndBytes : bytes;
+}
+
+ReplyScanner::Step ReplyScanner::take_bulk_end(char byte) noexcept {
+  if (byte != (bulk_left_ == kLineEndBytes ? '\r' : '\n')) {
+    return Step::Bad;
+  }
+  return --bulk_left_ == 0 ? on_element() : Step::Go;
 }
 
 ReplyScanner::Step ReplyScanner::take_type(char byte) noexcept {
@@ -124,12 +131,7 @@ ReplyScanner::Step ReplyScanner::on_bulk_length(std::int64_t length) noexcept {
   if (length < 0) {
     return length == -1 && element_type_ == '$' ? on_element() : Step::Bad;
   }
-  bulk_left_ = static_cast<std::uint64_t>(length);
-  phase_ = Phase::Bulk;
-  if (bulk_left_ == 0) {
-    phase_ = Phase::BulkEnd;
-    bulk_left_ = kLineEndBytes;
-  }
+  expect_bulk(static_cast<std::uint64_t>(length));
   return Step::Go;
 }
 

@@ -50,9 +50,13 @@ class ReplyScanner {
   };
   enum class Step : std::uint8_t { Go, End, Bad };
 
+  Step take(std::string_view bytes, std::size_t& at) noexcept;
   Step take_type(char byte) noexcept;
   Step take_line(std::string_view bytes, std::size_t& at) noexcept;
   Step take_number(char byte) noexcept;
+  void take_bulk(std::string_view bytes, std::size_t& at) noexcept;
+  Step take_bulk_end(char byte) noexcept;
+  void expect_bulk(std::uint64_t bytes) noexcept;
   Step on_number() noexcept;
   Step on_bulk_length(std::int64_t length) noexcept;
   Step on_count(std::int64_t count) noexcept;
@@ -66,11 +70,11 @@ class ReplyScanner {
   bool is_between_ = true;
   std::uint8_t number_bytes_ = 0;
   /// A sign, 19 digits and the "\r".
-  std::array<char, 21> number_;
+  std::array<char, 21> number_{};
   std::size_t line_bytes_ = 0;
   std::uint64_t bulk_left_ = 0;
   std::size_t depth_ = 0;
-  std::array<Level, kNestingMax> levels_;
+  std::array<Level, kNestingMax> levels_{};
 };
 
 }  // namespace kvferry::resp

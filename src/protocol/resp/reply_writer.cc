@@ -11,17 +11,22 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 /// The longest: a sign, 17 digits with a point, an exponent with a sign and three digits.
-constexpr std::size_t kNumberBytesMax = 32;
+using NumberText = std::array<char, 32>;
 
-std::string_view text_of(double number, std::array<char, kNumberBytesMax>& room) {
+template <typename Number>
+std::string_view text_of(Number number, NumberText& room) {
+  const auto [end, error] = std::to_chars(room.data(), room.data() + room.size(), number);
+  return {room.data(), static_cast<std::size_t>(end - room.data())};
+}
+
+std::string_view text_of_double(double number, NumberText& room) {
   if (std::isnan(number)) {
     return "nan";
   }
   if (std::isinf(number)) {
     return number > 0 ? "inf" : "-inf";
   }
-  const auto [end, error] = std::to_chars(room.data(), room.data() + room.size(), number);
-  return {room.data(), static_cast<std::size_t>(end - room.data())};
+  return text_of(number, room);
 }
 
 }  // namespace
@@ -32,9 +37,8 @@ void ReplyWriter::line(char type, std::string_view text) {
 }
 
 void ReplyWriter::begin(char type, std::uint64_t count) {
-  std::array<char, kNumberBytesMax> room;
-  const auto [end, error] = std::to_chars(room.data(), room.data() + room.size(), count);
-  line(type, {room.data(), static_cast<std::size_t>(end - room.data())});
+  NumberText room{};
+  line(type, text_of(count, room));
 }
 
 void ReplyWriter::error(std::string_view text) {
@@ -48,9 +52,8 @@ void ReplyWriter::error(std::string_view text) {
 }
 
 void ReplyWriter::integer(std::int64_t number) {
-  std::array<char, kNumberBytesMax> room;
-  const auto [end, error] = std::to_chars(room.data(), room.data() + room.size(), number);
-  line(':', {room.data(), static_cast<std::size_t>(end - room.data())});
+  NumberText room{};
+  line(':', text_of(number, room));
 }
 
 void ReplyWriter::bulk(std::string_view bytes) {
@@ -67,8 +70,8 @@ void ReplyWriter::boolean(bool is_true) {
 }
 
 void ReplyWriter::number(double number) {
-  std::array<char, kNumberBytesMax> room;
-  const std::string_view text = text_of(number, room);
+  NumberText room{};
+  const std::string_view text = text_of_double(number, room);
   if (version_ == Version::Two) {
     bulk(text);
   } else {
