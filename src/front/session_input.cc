@@ -192,7 +192,11 @@ std::size_t Session::on_parse_failure(const memcache::ParseFailure& failure,
     return failure.size_bytes;  // The rest of a line that was refused before.
   }
   service_.stats_->parse_errors.add(1);
-  if (failure.error == RequestError::TooLarge && service_.forget_ && !failure.key.empty()) {
+  // What a set could not replace must not be found any more; other commands leave it alone.
+  const bool is_set = failure.command == memcache::Command::Set ||  //
+                      failure.command == memcache::Command::Ms;
+  if (failure.error == RequestError::TooLarge && is_set && service_.forget_ &&
+      !failure.key.empty()) {
     service_.forget_(failure.key);
   }
   if (failure.error == RequestError::NotText && bytes.front() == memcache_binary::kRequestMagic) {

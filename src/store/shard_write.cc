@@ -294,6 +294,11 @@ ArithResult Shard::add_delta(const Key& key, const ArithOptions& options, Instan
   }
   const Record& record = *slot->record();
   ArithResult result{.is_base64_key = record.has(kBase64Key)};
+  if (record.value_bytes == 0) {
+    // What holds nothing is no number, whatever its CAS unique.
+    result.status = ArithStatus::NonNumeric;
+    return result;
+  }
   const bool compares = options.has_compare_cas && options.compare_cas != 0;
   if (compares && options.compare_cas != record.cas()) {
     result.status = ArithStatus::Exists;

@@ -77,6 +77,14 @@ def test_value_over_the_limit_is_swallowed_and_the_old_one_removed(client):
     client.expect_in_step()
 
 
+@pytest.mark.parametrize("command, tail", [("add", ""), ("replace", ""), ("append", ""), ("cas", "5")])
+@pytest.mark.parametrize("more", [-10, 1])
+def test_value_over_the_limit_leaves_the_old_one_to_others_than_set(client, command, tail, more):
+    client.ask(storage("set", "huge", b"old"), b"STORED\r\n")
+    client.ask(storage(command, "huge", b"h" * ((1 << 20) + more), tail=tail), b"SERVER_ERROR object too large for cache\r\n")
+    client.ask(b"get huge\r\n", value_reply("huge", b"old") + b"END\r\n")
+
+
 @pytest.mark.parametrize("request_bytes, reply", [
     (b"get\r\n", b"CLIENT_ERROR bad command line format\r\n"),
     (b"\r\n", b"CLIENT_ERROR bad command line format\r\n"),
