@@ -1,7 +1,6 @@
 #include "store/index.h"
 
-#include <cstring>
-#include <new>
+#include <memory>
 
 namespace kvferry::store {
 
@@ -9,27 +8,24 @@ bool Index::wants_frame() const noexcept {
   return buckets_.empty() || spare_count_ < kSparesLow || (is_split_due() && !has_bucket_space());
 }
 
-void Index::add_frame(void* frame) noexcept {
-  std::memset(frame, 0, kFrameBytes);
-  auto* buckets = static_cast<Bucket*>(frame);
-  ++frame_count_;
-  if (buckets_.empty()) {
-    buckets_.push_back(buckets);
-    bucket_count_ = level_buckets_ = kBucketsMin;
-    return;
-  }
-  if (spare_count_ >= kSparesLow) {
+void Index::add_frame(void* frame) {
+  auto* const buckets = static_cast<IndexBucket*>(frame);
+  std::uninitialized_value_construct_n(buckets, kBucketsPerFrame);
+  if (buckets_.empty() || spare_count_ >= kSparesLow) {
+    if (buckets_.empty()) {
+      bucket_count_ = level_buckets_ = kBucketsMin;
+    }
     buckets_.push_back(buckets);
     return;
   }
-  for (std::size_t i = 0; i < kBucketsPerFrame; ++i) {
-    buckets[i].overflow = spares_;
-    spares_ = &buckets[i];
+  const std::size_t first = overflows_.size() * kBucketsPerFrame;
+  overflows_.push_back(buckets);
+  for (std::size_t i = kBucketsPerFrame; i > 0; --i) {
+    release_spare(static_cast<std::uint32_t>(first + i));
   }
-  spare_count_ += kBucketsPerFrame;
 }
 
-Index::Bucket& Index::bucket_of(std::uint64_t hash) noexcept {
+IndexBucket& Index::bucket_of(std::uint64_t hash) const noexcept {
   std::size_t number = hash & (level_buckets_ - 1);
   if (number < split_at_) {
     number = hash & (2 * level_buckets_ - 1);
@@ -37,84 +33,95 @@ Index::Bucket& Index::bucket_of(std::uint64_t hash) noexcept {
   return bucket_at(number);
 }
 
-Slot* Index::find(const Key& key) noexcept {
+Slot Index::find(const Key& key) noexcept {
   if (buckets_.empty()) {
-    return nullptr;
+    return {};
   }
-  const std::uint64_t tag = key.tag();
-  for (Bucket* bucket = &bucket_of(key.hash); bucket != nullptr; bucket = bucket->overflow) {
-    for (Slot& slot : bucket->slots) {
-      if (slot.tag() == tag && !slot.is_empty() && slot.record()->key() == key.bytes) {
-        return &slot;
+  const std::uint16_t tag = IndexBucket::tag_of(key);
+  for (IndexBucket* bucket = &bucket_of(key.hash); bucket != nullptr; bucket = next_of(*bucket)) {
+    for (std::size_t i = 0; i < IndexBucket::kSlots; ++i) {
+      if (!bucket->has_tag(i, tag) || bucket->places[i] == kNowhere) {
+        continue;
+      }
+      Record& record = segments_.record_at(bucket->places[i]);
+      if (record.key() == key.bytes) {
+        return {*bucket, i, record};
       }
     }
   }
-  return nullptr;
+  return {};
 }
 
-Slot* Index::find_record(const Key& key, const Record* record) noexcept {
-  for (Bucket* bucket = &bucket_of(key.hash); bucket != nullptr; bucket = bucket->overflow) {
-    for (Slot& slot : bucket->slots) {
-      if (slot.record() == record) {
-        return &slot;
+Slot Index::find_record(const Key& key, Record& record) noexcept {
+  const Place place = SegmentTable::place_of(record);
+  for (IndexBucket* bucket = &bucket_of(key.hash); bucket != nullptr; bucket = next_of(*bucket)) {
+    for (std::size_t i = 0; i < IndexBucket::kSlots; ++i) {
+      if (bucket->places[i] == place) {
+        return {*bucket, i, record};
       }
     }
   }
-  return nullptr;
+  KVF_CHECK(false);
 }
 
-Slot* Index::insert(const Key& key, Record* record, unsigned uses) noexcept {
+Slot Index::insert(const Key& key, Record& record) noexcept {
   if (is_split_due() && has_bucket_space()) {
     split_next();
   }
-  Slot* slot = empty_slot(bucket_of(key.hash));
-  KVF_CHECK(slot != nullptr);
-  slot->fill(record, key.tag(), uses);
+  const Vacancy vacancy = find_vacancy(bucket_of(key.hash));
+  KVF_CHECK(vacancy.bucket != nullptr);
+  vacancy.bucket->places[vacancy.at] = SegmentTable::place_of(record);
+  vacancy.bucket->words[vacancy.at] = IndexBucket::tag_of(key);
   ++size_;
-  return slot;
+  return {*vacancy.bucket, vacancy.at, record};
 }
 
-void Index::erase(const Key& key, Slot* slot) noexcept {
+void Index::set_record(Slot& slot, Record& record) noexcept {
+  slot.bucket_->places[slot.at_] = SegmentTable::place_of(record);
+  slot.record_ = &record;
+}
+
+void Index::erase(const Key& key, const Slot& slot) noexcept {
   --size_;
   // The last slot of the chain fills the hole, so that chains do not keep buckets they do not need.
-  Bucket* before_last = nullptr;
-  Bucket* last = &bucket_of(key.hash);
-  while (last->overflow != nullptr) {
+  IndexBucket* before_last = nullptr;
+  IndexBucket* last = &bucket_of(key.hash);
+  while (IndexBucket* const next = next_of(*last)) {
     before_last = last;
-    last = last->overflow;
+    last = next;
   }
-  std::size_t used = kSlotsPerBucket;
-  while (last->slots[used - 1].is_empty()) {
+  std::size_t used = IndexBucket::kSlots;
+  while (last->places[used - 1] == kNowhere) {
     --used;
   }
-  Slot& filler = last->slots[used - 1];
-  *slot = filler;
-  filler.clear();
+  slot.bucket_->places[slot.at_] = last->places[used - 1];
+  slot.bucket_->words[slot.at_] = last->words[used - 1];
+  last->places[used - 1] = kNowhere;
   if (used == 1 && before_last != nullptr) {
-    before_last->overflow = nullptr;
-    release_spare(last);
+    release_spare(before_last->overflow);
+    before_last->overflow = 0;
   }
 }
 
-Slot* Index::empty_slot(Bucket& first) noexcept {
-  for (Bucket* bucket = &first;; bucket = bucket->overflow) {
-    for (Slot& slot : bucket->slots) {
-      if (slot.is_empty()) {
-        return &slot;
+Index::Vacancy Index::find_vacancy(IndexBucket& first) noexcept {
+  for (IndexBucket* bucket = &first;; bucket = next_of(*bucket)) {
+    for (std::size_t i = 0; i < IndexBucket::kSlots; ++i) {
+      if (bucket->places[i] == kNowhere) {
+        return {bucket, i};
       }
     }
-    if (bucket->overflow == nullptr) {
+    if (bucket->overflow == 0) {
       bucket->overflow = acquire_spare();
-      if (bucket->overflow == nullptr) {
-        return nullptr;
+      if (bucket->overflow == 0) {
+        return {};
       }
     }
   }
 }
 
 void Index::split_next() noexcept {
-  Bucket& old_bucket = bucket_at(split_at_);
-  Bucket& new_bucket = bucket_at(bucket_count_);
+  IndexBucket& old_bucket = bucket_at(split_at_);
+  IndexBucket& new_bucket = bucket_at(bucket_count_);
   const std::uint64_t high_bit = level_buckets_;
   ++bucket_count_;
   if (++split_at_ == level_buckets_) {
@@ -124,38 +131,40 @@ void Index::split_next() noexcept {
 
   // The old chain is emptied bucket by bucket; its overflow buckets serve both new chains, which
   // together cannot need more than there were, the first bucket of the new chain being extra.
-  Bucket chain = old_bucket;
-  old_bucket = Bucket{};
-  new_bucket = Bucket{};
-  for (Bucket* bucket = &chain; bucket != nullptr;) {
-    const std::array<Slot, kSlotsPerBucket> slots = bucket->slots;
-    Bucket* const next = bucket->overflow;
-    if (bucket != &chain) {
-      release_spare(bucket);
+  IndexBucket from = old_bucket;
+  old_bucket = IndexBucket{};
+  new_bucket = IndexBucket{};
+  for (;;) {
+    for (std::size_t i = 0; i < IndexBucket::kSlots && from.places[i] != kNowhere; ++i) {
+      const std::string_view key = segments_.record_at(from.places[i]).key();
+      const bool is_high = (hash_of(key) & high_bit) != 0;
+      const Vacancy to = find_vacancy(is_high ? new_bucket : old_bucket);
+      to.bucket->places[to.at] = from.places[i];
+      to.bucket->words[to.at] = from.words[i];
     }
-    for (const Slot& slot : slots) {
-      if (!slot.is_empty()) {
-        const bool is_high = (hash_of(slot.record()->key()) & high_bit) != 0;
-        *empty_slot(is_high ? new_bucket : old_bucket) = slot;
-      }
+    const std::uint32_t link = from.overflow;
+    if (link == 0) {
+      return;
     }
-    bucket = next;
+    from = bucket_in(overflows_, link - 1);
+    release_spare(link);
   }
 }
 
-Index::Bucket* Index::acquire_spare() noexcept {
-  Bucket* bucket = spares_;
-  if (bucket != nullptr) {
-    spares_ = bucket->overflow;
+std::uint32_t Index::acquire_spare() noexcept {
+  const std::uint32_t link = spares_;
+  if (link != 0) {
+    IndexBucket& bucket = bucket_in(overflows_, link - 1);
+    spares_ = bucket.overflow;
     --spare_count_;
-    *bucket = Bucket{};
+    bucket = IndexBucket{};
   }
-  return bucket;
+  return link;
 }
 
-void Index::release_spare(Bucket* bucket) noexcept {
-  bucket->overflow = spares_;
-  spares_ = bucket;
+void Index::release_spare(std::uint32_t link) noexcept {
+  bucket_in(overflows_, link - 1).overflow = spares_;
+  spares_ = link;
   ++spare_count_;
 }
 

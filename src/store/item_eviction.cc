@@ -127,12 +127,12 @@ bool ItemSpace::walk_next(SegmentQueue& from, Walk& walk, Instant now) noexcept 
 
 void ItemSpace::judge(Record& record, bool is_forced, Instant now) noexcept {
   const Key key(record.key());
-  Slot* const slot = index_.find_record(key, &record);
+  const Slot slot = index_.find_record(key, record);
   if (remove_if_gone(key, slot, now)) {
     ++counts_.reclaimed;
     return;
   }
-  const unsigned uses = slot->uses();
+  const unsigned uses = slot.uses();
   if (Segment::of(record).queue == QueueName::Small) {
     if (uses >= kUsesToPromote && !is_forced && relocate(slot, QueueName::Main, 0)) {
       ++counts_.moves_to_main;
@@ -149,8 +149,8 @@ void ItemSpace::judge(Record& record, bool is_forced, Instant now) noexcept {
   if (observer_ != nullptr && observer_->wants()) [[unlikely]] {
     observer_->on_evicted(
         EvictedItem{.key = record.key(),
-                    .value_bytes = record.value_bytes,
-                    .idle_seconds = now.get() > record.used_at ? now.get() - record.used_at : 0,
+                    .value_bytes = static_cast<std::uint32_t>(record.value_bytes()),
+                    .idle_seconds = record.idle_seconds(now),
                     .exptime = record.exptime(),
                     .was_fetched = record.has(kFetched)},
         now);
@@ -171,7 +171,7 @@ bool ItemSpace::compact_segment(Segment& segment, Instant now) noexcept {
   std::size_t at = Segment::kSegmentHeadBytes;
   // The segment is gone once its last record has moved, so what is left is counted here.
   for (std::size_t left = segment.live_bytes; left > 0;) {
-    const Record& record = *segment.record_at(at);
+    Record& record = *segment.record_at(at);
     const std::size_t bytes = record.total_bytes();
     at += bytes;
     if (record.has(kDead)) {
@@ -179,8 +179,8 @@ bool ItemSpace::compact_segment(Segment& segment, Instant now) noexcept {
     }
     left -= bytes;
     const Key key(record.key());
-    Slot* const slot = index_.find_record(key, &record);
-    if (!remove_if_gone(key, slot, now) && !relocate(slot, name, slot->uses())) {
+    const Slot slot = index_.find_record(key, record);
+    if (!remove_if_gone(key, slot, now) && !relocate(slot, name, slot.uses())) {
       return false;
     }
   }
@@ -216,7 +216,7 @@ void ItemSpace::crawl_segment(Segment& segment, Instant now) noexcept {
   std::uint32_t exptime_min = kNoExptime;
   std::size_t at = Segment::kSegmentHeadBytes;
   for (std::size_t left = segment.live_bytes; left > 0;) {
-    const Record& record = *segment.record_at(at);
+    Record& record = *segment.record_at(at);
     const std::size_t bytes = record.total_bytes();
     at += bytes;
     if (record.has(kDead)) {
@@ -227,7 +227,7 @@ void ItemSpace::crawl_segment(Segment& segment, Instant now) noexcept {
     if (is_expired(record, now) || is_flushed(record)) {
       ++counts_.crawler_reclaimed;
       const Key key(record.key());
-      remove_if_gone(key, index_.find_record(key, &record), now);
+      remove_if_gone(key, index_.find_record(key, record), now);
     } else if (const Instant exptime = record.exptime(); exptime != kNever) {
       exptime_min = std::min(exptime_min, exptime.get());
     }
@@ -235,7 +235,6 @@ void ItemSpace::crawl_segment(Segment& segment, Instant now) noexcept {
   // A closed segment that has lost its last record is gone, and the crawl has been moved on.
   if (crawled_ == &segment) {
     segment.exptime_min = exptime_min;
-    segment.generation = generation_;
   }
 }
 

@@ -16,7 +16,10 @@ ItemSpace::ItemSpace(FramePool& frames, std::size_t frames_max, bool is_evicting
     : frames_(frames),
       frames_max_(frames_max),
       is_evicting_(is_evicting),
-      ghost_(frames_max * kFrameBytes / kBytesPerGhost) {}
+      index_(segments_),
+      ghost_(frames_max * kFrameBytes / kBytesPerGhost) {
+  segments_.reserve(frames_max);
+}
 
 ItemSpace::~ItemSpace() {
   // The pool unmaps the frames; only the hooks in them have to be let go of.
@@ -27,16 +30,13 @@ ItemSpace::~ItemSpace() {
   }
 }
 
-Slot* ItemSpace::find(const Key& key, Instant now) noexcept {
-  Slot* slot = index_.find(key);
-  if (slot == nullptr || remove_if_gone(key, slot, now)) {
-    return nullptr;
-  }
-  return slot;
+Slot ItemSpace::find(const Key& key, Instant now) noexcept {
+  const Slot slot = index_.find(key);
+  return slot && !remove_if_gone(key, slot, now) ? slot : Slot{};
 }
 
-bool ItemSpace::remove_if_gone(const Key& key, Slot* slot, Instant now) noexcept {
-  const Record& record = *slot->record();
+bool ItemSpace::remove_if_gone(const Key& key, const Slot& slot, Instant now) noexcept {
+  const Record& record = slot.record();
   const bool is_out = is_expired(record, now);
   if (!is_out && !is_flushed(record)) {
     return false;
@@ -83,74 +83,52 @@ bool ItemSpace::make_room(QueueName name, std::size_t bytes, Instant now) noexce
 }
 
 Record& ItemSpace::append(QueueName name, const RecordShape& shape) noexcept {
-  Record like{};
-  like.key_bytes = static_cast<std::uint8_t>(shape.key_bytes);
-  like.value_bytes = static_cast<std::uint32_t>(shape.value_bytes);
-  like.marks = static_cast<std::uint8_t>((shape.has_flags ? kHasFlags : 0) |
-                                         (shape.has_exptime ? kHasExptime : 0) |
-                                         (Record::is_large_value(shape.value_bytes) ? kLarge : 0));
-  Record& record = place(name, like);
-  record.key_bytes = like.key_bytes;
-  record.value_bytes = like.value_bytes;
-  record.marks = like.marks;
-  record.generation = generation_;
+  Record& record = place(name, Record::total_bytes_of(shape),
+                         Record::pieces_of(shape.value_bytes) * kPieceTotalBytes);
+  record.begin(shape);
   ++counts_.total_items;
   return record;
 }
 
-Slot* ItemSpace::add(const Key& key, Record& record) noexcept {
+Slot ItemSpace::add(const Key& key, Record& record) noexcept {
   note_exptime(record);
-  return index_.insert(key, &record, 0);
+  return index_.insert(key, record);
 }
 
-void ItemSpace::replace(Slot* slot, Record& record) noexcept {
-  Record* const old = slot->record();
+void ItemSpace::replace(Slot& slot, Record& record) noexcept {
+  Record& old = slot.record();
   note_exptime(record);
-  slot->set_record(&record);
-  if (old->has(kLarge)) {
-    release_chain(old->first_piece());
+  index_.set_record(slot, record);
+  if (old.has(kLarge)) {
+    release_chain(old.first_piece());
   }
-  bury(*old);
+  bury(old);
 }
 
-void ItemSpace::remove(const Key& key, Slot* slot) noexcept {
-  Record* const record = slot->record();
+void ItemSpace::remove(const Key& key, const Slot& slot) noexcept {
+  Record& record = slot.record();
   index_.erase(key, slot);
-  if (record->has(kLarge)) {
-    release_chain(record->first_piece());
+  if (record.has(kLarge)) {
+    release_chain(record.first_piece());
   }
-  bury(*record);
+  bury(record);
 }
 
-Slot* ItemSpace::grow_by_exptime(const Key& key, Slot* slot, Instant exptime,
-                                 Instant now) noexcept {
-  RecordShape shape = slot->record()->shape();
-  shape.has_exptime = true;
-  const QueueName name = Segment::of(*slot->record()).queue;
+Slot ItemSpace::reshape(const Key& key, Slot slot, const RecordShape& shape, Instant now) noexcept {
+  const QueueName name = Segment::of(slot.record()).queue;
   const std::size_t bytes = Record::total_bytes_of(shape);
   if (!has_room(name, bytes)) {
-    slot = make_room(name, bytes, now) ? find(key, now) : nullptr;
-    if (slot == nullptr) {
-      return nullptr;
+    slot = make_room(name, bytes, now) ? find(key, now) : Slot{};
+    if (!slot) {
+      return {};
     }
   }
-  Record& old = *slot->record();
+  Record& old = slot.record();
   Record& record = append(name, shape);
   --counts_.total_items;  // The same item in another place.
-  record.set_cas(old.cas());
-  record.used_at = old.used_at;
-  record.marks = static_cast<std::uint8_t>(old.marks | kHasExptime);
-  if (old.has(kHasFlags)) {
-    record.set_client_flags(old.client_flags());
-  }
-  record.set_exptime(exptime);
-  // Key, first piece and value lie behind each other in both.
-  const std::string_view value = old.inline_value();
-  const char* const begin = old.key().data();
-  std::memcpy(record.key_bytes_begin(), begin,
-              static_cast<std::size_t>(value.data() + value.size() - begin));
+  record.copy_from(old);
   note_exptime(record);
-  slot->set_record(&record);
+  index_.set_record(slot, record);
   bury(old);
   return slot;
 }
@@ -175,26 +153,27 @@ void ItemSpace::drop_reader(Piece* first) noexcept {
   }
 }
 
-Record& ItemSpace::place(QueueName name, const Record& like) noexcept {
+Record& ItemSpace::place(QueueName name, std::size_t record_bytes,
+                         std::size_t pieces_bytes) noexcept {
   SegmentQueue& into = queue(name);
   Segment& segment = *into.open;
-  const std::size_t bytes = like.total_bytes();
-  KVF_DCHECK(segment.room_bytes() >= bytes);
+  KVF_DCHECK(segment.room_bytes() >= record_bytes);
   Record& record = *segment.record_at(segment.end_bytes);
-  segment.end_bytes += static_cast<std::uint32_t>(bytes);
-  segment.live_bytes += static_cast<std::uint32_t>(bytes);
-  into.piece_bytes += Record::pieces_of(like.value_bytes) * kPieceTotalBytes;
-  counts_.bytes += like.footprint_bytes();
+  segment.end_bytes += static_cast<std::uint32_t>(record_bytes);
+  segment.live_bytes += static_cast<std::uint32_t>(record_bytes);
+  into.piece_bytes += pieces_bytes;
+  counts_.bytes += record_bytes + pieces_bytes;
   return record;
 }
 
 void ItemSpace::bury(Record& record) noexcept {
   Segment& segment = Segment::of(record);
-  const std::size_t piece_bytes = Record::pieces_of(record.value_bytes) * kPieceTotalBytes;
+  const std::size_t record_bytes = record.total_bytes();
+  const std::size_t pieces_bytes = record.pieces_bytes();
   record.set(kDead);
-  segment.live_bytes -= static_cast<std::uint32_t>(record.total_bytes());
-  queue(segment.queue).piece_bytes -= piece_bytes;
-  counts_.bytes -= record.footprint_bytes();
+  segment.live_bytes -= static_cast<std::uint32_t>(record_bytes);
+  queue(segment.queue).piece_bytes -= pieces_bytes;
+  counts_.bytes -= record_bytes + pieces_bytes;
   if (segment.is_open) {
     return;
   }
@@ -205,8 +184,8 @@ void ItemSpace::bury(Record& record) noexcept {
   }
 }
 
-bool ItemSpace::relocate(Slot* slot, QueueName name, unsigned uses) noexcept {
-  Record& old = *slot->record();
+bool ItemSpace::relocate(Slot slot, QueueName name, unsigned uses) noexcept {
+  Record& old = slot.record();
   const std::size_t bytes = old.total_bytes();
   if (!has_open_room(name, bytes)) {
     void* frame = try_acquire_frame(Purpose::Moving);
@@ -215,11 +194,11 @@ bool ItemSpace::relocate(Slot* slot, QueueName name, unsigned uses) noexcept {
     }
     open_segment(name, frame);
   }
-  Record& record = place(name, old);
+  Record& record = place(name, bytes, old.pieces_bytes());
   std::memcpy(static_cast<void*>(&record), &old, bytes);
-  Segment::of(record).note_exptime(record.exptime());
-  slot->set_record(&record);
-  slot->set_uses(uses);
+  note_exptime(record);
+  index_.set_record(slot, record);
+  slot.set_uses(uses);
   bury(old);
   return true;
 }
@@ -227,8 +206,8 @@ bool ItemSpace::relocate(Slot* slot, QueueName name, unsigned uses) noexcept {
 void ItemSpace::open_segment(QueueName name, void* frame) noexcept {
   SegmentQueue& into = queue(name);
   close_open_segment(into);
-  into.open = std::construct_at(static_cast<Segment*>(frame), name);
-  into.open->generation = generation_;
+  into.open = std::construct_at(static_cast<Segment*>(frame), name, generation_);
+  segments_.add(*into.open);
   into.segments.push_back(*into.open);
   ++into.segment_count;
 }
@@ -258,6 +237,8 @@ void ItemSpace::free_segment(Segment& segment) noexcept {
   LivenessIndex::remove(segment);
   static_cast<base::ListHook<FifoTag>&>(segment).unlink();
   --from.segment_count;
+  flushed_segments_ -= segment.generation != generation_ ? 1 : 0;
+  segments_.remove(segment);
   segment.~Segment();
   keep_frame(&segment);
 }
@@ -268,12 +249,22 @@ void ItemSpace::keep_frame(void* frame) noexcept {
 }
 
 void ItemSpace::flush() noexcept {
+  // No segment holds records of two generations.
+  for (SegmentQueue& each : queues_) {
+    close_open_segment(each);
+  }
+  flushed_segments_ = queues_[0].segment_count + queues_[1].segment_count;
   if (++generation_ != 0) {
     return;
   }
   // The numbers are used up: drop everything for real, so that they can begin anew.
   remove_all();
   generation_ = 1;
+}
+
+void ItemSpace::set_frames_max(std::size_t frames_max) {
+  frames_max_ = frames_max;
+  segments_.reserve(frames_max);
 }
 
 StoreStats ItemSpace::stats() const noexcept {

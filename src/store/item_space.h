@@ -22,6 +22,7 @@
 #include "store/operations.h"
 #include "store/piece_set.h"
 #include "store/segment.h"
+#include "store/segment_table.h"
 #include "store/store_stats.h"
 
 namespace kvferry::store {
@@ -36,13 +37,15 @@ class ItemSpace {
   ~ItemSpace();
 
   /// Finds an item that is neither dead, expired nor flushed; one that is leaves now.
-  Slot* find(const Key& key, Instant now) noexcept;
+  Slot find(const Key& key, Instant now) noexcept;
   /// Removes the item of `slot` when it has expired or was flushed; returns whether it had.
-  bool remove_if_gone(const Key& key, Slot* slot, Instant now) noexcept;
+  bool remove_if_gone(const Key& key, const Slot& slot, Instant now) noexcept;
   bool is_expired(const Record& record, Instant now) const noexcept {
     return has_passed(record.exptime(), now);
   }
-  bool is_flushed(const Record& record) const noexcept { return record.generation != generation_; }
+  bool is_flushed(const Record& record) const noexcept {
+    return flushed_segments_ > 0 && Segment::of(record).generation != generation_;
+  }
   Index& index() noexcept { return index_; }
 
   /// Where an item that is not in the index has to go; forgets that it was evicted.
@@ -57,13 +60,13 @@ class ItemSpace {
   /// Appends an empty record with the lengths of `shape`; needs has_room(). The caller fills in the
   /// rest, then calls add() or replace().
   Record& append(QueueName queue, const RecordShape& shape) noexcept;
-  Slot* add(const Key& key, Record& record) noexcept;
+  Slot add(const Key& key, Record& record) noexcept;
   /// Puts `record` in the place of the item of `slot`, which dies.
-  void replace(Slot* slot, Record& record) noexcept;
-  void remove(const Key& key, Slot* slot) noexcept;
-  /// Moves the item of `slot` to a record that has an exptime. Returns its slot, null when there is
-  /// no memory or the item went to make some.
-  Slot* grow_by_exptime(const Key& key, Slot* slot, Instant exptime, Instant now) noexcept;
+  void replace(Slot& slot, Record& record) noexcept;
+  void remove(const Key& key, const Slot& slot) noexcept;
+  /// Moves the item of `slot` to a record of `shape`, which has more fields. Returns its slot, an
+  /// empty one when there is no memory or the item went to make some.
+  Slot reshape(const Key& key, Slot slot, const RecordShape& shape, Instant now) noexcept;
   /// Call after `record` got another exptime in place.
   static void note_exptime(Record& record) noexcept {
     Segment::of(record).note_exptime(record.exptime());
@@ -71,7 +74,6 @@ class ItemSpace {
   /// Call after `record` was overwritten by a new item of the same length.
   void note_overwritten(Record& record) noexcept {
     note_exptime(record);
-    record.generation = generation_;
     ++counts_.total_items;
   }
 
@@ -85,13 +87,12 @@ class ItemSpace {
   void flush() noexcept;
   /// Frees what is dead, within a bound; gives frames above the limit back.
   void maintain(Instant now) noexcept;
-  void set_frames_max(std::size_t frames_max) noexcept { frames_max_ = frames_max; }
+  void set_frames_max(std::size_t frames_max);
   std::size_t frames_max() const noexcept { return frames_max_; }
 
   /// Null: nobody is told of evictions.
   void set_observer(EvictionObserver* observer) noexcept { observer_ = observer; }
 
-  std::uint16_t generation() const noexcept { return generation_; }
   StoreStats stats() const noexcept;
   void reset_counters() noexcept;
 
@@ -125,9 +126,9 @@ class ItemSpace {
   void open_segment(QueueName name, void* frame) noexcept;
   void close_open_segment(SegmentQueue& queue) noexcept;
   void free_segment(Segment& segment) noexcept;
-  Record& place(QueueName name, const Record& like) noexcept;
+  Record& place(QueueName name, std::size_t record_bytes, std::size_t pieces_bytes) noexcept;
   void bury(Record& record) noexcept;
-  bool relocate(Slot* slot, QueueName name, unsigned uses) noexcept;
+  bool relocate(Slot slot, QueueName name, unsigned uses) noexcept;
 
   // Who has to go.
   SegmentQueue* queue_to_evict() noexcept;
@@ -149,7 +150,9 @@ class ItemSpace {
   bool is_evicting_;
   EvictionObserver* observer_ = nullptr;
   std::uint16_t generation_ = 1;
+  std::size_t flushed_segments_ = 0;  // Those of an older generation.
 
+  SegmentTable segments_;
   Index index_;
   Ghost ghost_;
   PieceSet pieces_;

@@ -31,7 +31,8 @@ struct LiveTag;
 
 /// Can be in the list of its queue, and in one list by liveness.
 struct Segment : base::ListHook<FifoTag>, base::ListHook<LiveTag> {
-  explicit Segment(QueueName name) noexcept : queue(name) {}
+  Segment(QueueName name, std::uint16_t segment_generation) noexcept
+      : generation(segment_generation), queue(name) {}
 
   static Segment& of(const Record& record) noexcept {
     return *static_cast<Segment*>(frame_of(&record));
@@ -50,7 +51,8 @@ struct Segment : base::ListHook<FifoTag>, base::ListHook<LiveTag> {
   std::uint32_t end_bytes = kSegmentHeadBytes;
   std::uint32_t live_bytes = 0;
   std::uint32_t exptime_min = kNoExptime;  // No item goes earlier.
-  std::uint16_t generation = 0;            // The oldest that a record here can have.
+  std::uint32_t number = 0;                // In the table of the shard.
+  std::uint16_t generation = 0;            // Of every record here: the number of flushes before it.
   QueueName queue;
   bool is_open = true;
   bool is_walked = false;       // Eviction has begun on it: compaction keeps away.

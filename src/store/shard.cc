@@ -1,24 +1,9 @@
 #include "store/shard.h"
 
-#include <cstring>
-
 #include "base/check.h"
 #include "store/new_record.h"
 
 namespace kvferry::store {
-
-namespace {
-
-/// Inserts 4 bytes for an exptime behind the client flags; the record's length must have room for
-/// them.
-void insert_exptime(Record& record) noexcept {
-  char* const at = record.key_bytes_begin();
-  const char* const end = record.inline_value().data() + record.inline_value().size();
-  std::memmove(at + sizeof(std::uint32_t), at, static_cast<std::size_t>(end - at));
-  record.set(kHasExptime);
-}
-
-}  // namespace
 
 Shard::Shard(FramePool& frames, const ShardOptions& options)
     : space_(frames, options.frames_max, options.is_evicting),
@@ -32,13 +17,13 @@ void Shard::on_time(Instant now) {
   }
 }
 
-Slot* Shard::find(const Key& key, Instant now, Miss& miss) {
-  Slot* const slot = space_.index().find(key);
-  if (slot == nullptr) {
+Slot Shard::find(const Key& key, Instant now, Miss& miss) {
+  const Slot slot = space_.index().find(key);
+  if (!slot) {
     miss = Miss::Absent;
-    return nullptr;
+    return {};
   }
-  const Record& record = *slot->record();
+  const Record& record = slot.record();
   if (space_.is_flushed(record)) [[unlikely]] {
     miss = Miss::Flushed;
   } else if (space_.is_expired(record, now)) [[unlikely]] {
@@ -47,7 +32,7 @@ Slot* Shard::find(const Key& key, Instant now, Miss& miss) {
     return slot;
   }
   space_.remove_if_gone(key, slot, now);
-  return nullptr;
+  return {};
 }
 
 std::uint64_t Shard::cas_or_next(std::uint64_t wanted) {
@@ -59,20 +44,19 @@ std::uint64_t Shard::cas_or_next(std::uint64_t wanted) {
   return cas;
 }
 
-void Shard::use(Slot* slot, Instant now) {
-  slot->add_use();
-  slot->record()->used_at = now.get();
+void Shard::use(Slot& slot, Instant now) {
+  slot.add_use();
+  slot.record().set_used_at(now);
 }
 
 ItemView Shard::view_of(const Record& record, Instant now) {
-  const std::uint32_t used_at = record.used_at;
   return ItemView{
       .key = record.key(),
       .value = record.inline_value(),
       .cas = record.cas(),
-      .value_bytes = record.value_bytes,
+      .value_bytes = static_cast<std::uint32_t>(record.value_bytes()),
       .client_flags = record.client_flags(),
-      .idle_seconds = now.get() > used_at ? now.get() - used_at : 0,
+      .idle_seconds = record.idle_seconds(now),
       .exptime = record.exptime(),
       .exptime_before = record.exptime(),
       .is_large = record.has(kLarge),
@@ -90,32 +74,32 @@ ReadResult Shard::read(const Key& key, const ReadOptions& options, Instant now, 
   const ShardGuard guard(lock_);
   on_time(now);
   ReadResult result;
-  Slot* slot = find(key, now, result.miss);
+  Slot slot = find(key, now, result.miss);
   bool has_won = false;
-  if (slot != nullptr) {
+  if (slot) {
     result.status = ReadStatus::Hit;
   } else if (options.vivify.has_value()) {
     slot =
-        put(key, nullptr,
+        put(key, Slot{},
             NewRecord{.exptime = *options.vivify,
                       .cas = cas_or_next(options.vivify_cas),
                       .marks = options.is_base64_key ? std::uint8_t{kBase64Key} : std::uint8_t{0}},
             now);
-    result.status = slot != nullptr ? ReadStatus::Created : ReadStatus::NoMemory;
+    result.status = slot ? ReadStatus::Created : ReadStatus::NoMemory;
     has_won = true;
   }
-  if (slot == nullptr) {
+  if (!slot) {
     return result;
   }
 
-  const Instant exptime_before = slot->record()->exptime();
+  const Instant exptime_before = slot.record().exptime();
   if (options.exptime.has_value() && result.status == ReadStatus::Hit) {
     slot = give_exptime(key, slot, *options.exptime, now);
-    if (slot == nullptr) {
+    if (!slot) {
       return ReadResult{.status = ReadStatus::NoMemory};
     }
   }
-  Record& record = *slot->record();
+  Record& record = slot.record();
   ItemView view = view_of(record, now);
   view.exptime_before = exptime_before;
   if (options.is_leasing) {
@@ -151,21 +135,33 @@ TouchStatus Shard::touch(const Key& key, Instant exptime, Instant now) {
   return TouchStatus::Done;
 }
 
-Slot* Shard::give_exptime(const Key& key, Slot* slot, Instant exptime, Instant now) {
-  Record& record = *slot->record();
-  if (!record.has(kHasExptime)) {
+Slot Shard::give_exptime(const Key& key, Slot slot, Instant exptime, Instant now) {
+  if (!slot.record().has(kHasExptime)) {
     if (exptime == kNever) {
       return slot;
     }
-    RecordShape shape = record.shape();
+    RecordShape shape = slot.record().shape();
     shape.has_exptime = true;
-    if (Record::total_bytes_of(shape) != record.total_bytes()) {
-      return space_.grow_by_exptime(key, slot, exptime, now);
+    if (Record::total_bytes_of(shape) == slot.record().total_bytes()) {
+      slot.record().insert_exptime();
+    } else if (slot = space_.reshape(key, slot, shape, now); !slot) {
+      return slot;
     }
-    insert_exptime(record);
   }
-  record.set_exptime(exptime);
-  ItemSpace::note_exptime(record);
+  slot.record().set_exptime(exptime);
+  ItemSpace::note_exptime(slot.record());
+  return slot;
+}
+
+Slot Shard::give_cas(const Key& key, Slot slot, std::uint64_t cas, Instant now) {
+  if (!slot.record().fits_cas(cas)) {
+    RecordShape shape = slot.record().shape();
+    shape.has_wide_cas = true;
+    slot = space_.reshape(key, slot, shape, now);
+  }
+  if (slot) {
+    slot.record().set_cas(cas);
+  }
   return slot;
 }
 
@@ -173,11 +169,11 @@ DeleteResult Shard::remove(const Key& key, const DeleteOptions& options, Instant
   const ShardGuard guard(lock_);
   on_time(now);
   Miss miss{};
-  Slot* slot = find(key, now, miss);
-  if (slot == nullptr) {
+  Slot slot = find(key, now, miss);
+  if (!slot) {
     return DeleteResult{};
   }
-  const Record& old = *slot->record();
+  const Record& old = slot.record();
   const bool is_base64_key = old.has(kBase64Key);
   if (options.has_compare_cas && old.cas() != options.compare_cas) {
     return DeleteResult{.status = DeleteStatus::Exists, .is_base64_key = is_base64_key};
@@ -185,7 +181,7 @@ DeleteResult Shard::remove(const Key& key, const DeleteOptions& options, Instant
   if (!options.is_clearing && !options.is_invalidation) {
     const DeleteResult result{.status = DeleteStatus::Done,
                               .is_base64_key = is_base64_key,
-                              .value_bytes = old.value_bytes};
+                              .value_bytes = static_cast<std::uint32_t>(old.value_bytes())};
     space_.remove(key, slot);
     return result;
   }
@@ -196,19 +192,20 @@ DeleteResult Shard::remove(const Key& key, const DeleteOptions& options, Instant
                NewRecord{.client_flags = options.client_flags,
                          .exptime = options.exptime.value_or(kNever),
                          .cas = keeps_cas ? old.cas() : cas_or_next(options.new_cas),
-                         .marks = static_cast<std::uint8_t>(old.marks & kBase64Key)},
+                         .marks = static_cast<std::uint8_t>(old.item_marks() & kBase64Key)},
                now);
   } else if (options.exptime.has_value()) {
     slot = give_exptime(key, slot, *options.exptime, now);
   }
-  if (slot == nullptr) {
+  if (slot && options.is_invalidation) {
+    slot = give_cas(key, slot, cas_or_next(options.new_cas), now);
+  }
+  if (!slot) {
     return DeleteResult{.status = DeleteStatus::NoMemory, .is_base64_key = is_base64_key};
   }
   if (options.is_invalidation) {
-    Record& record = *slot->record();
-    record.set(kStale);
-    record.clear(kWon);
-    record.set_cas(cas_or_next(options.new_cas));
+    slot.record().set(kStale);
+    slot.record().clear(kWon);
   }
   return DeleteResult{.status = DeleteStatus::Done, .is_base64_key = is_base64_key};
 }
@@ -263,8 +260,7 @@ bool Shard::visit_bucket(std::size_t number, Instant now, ItemVisitor visit) {
   if (number >= index.bucket_count()) {
     return false;
   }
-  index.for_each_in(number, [&](const Slot& slot) {
-    const Record& record = *slot.record();
+  index.for_each_in(number, [&](const Record& record) {
     if (!space_.is_flushed(record) && !space_.is_expired(record, now)) {
       visit(view_of(record, now));
     }

@@ -83,26 +83,27 @@ class alignas(64) Shard {
   struct NewRecord;
 
   void on_time(Instant now) KVF_REQUIRES(lock_);
-  Slot* find(const Key& key, Instant now, Miss& miss) KVF_REQUIRES(lock_);
+  Slot find(const Key& key, Instant now, Miss& miss) KVF_REQUIRES(lock_);
   std::uint64_t cas_or_next(std::uint64_t wanted) KVF_REQUIRES(lock_);
-  void use(Slot* slot, Instant now) KVF_REQUIRES(lock_);
+  void use(Slot& slot, Instant now) KVF_REQUIRES(lock_);
   static Decision decide(const Record* old, const StoreOptions& options);
-  /// Puts `item` in the place of what `slot` holds, or anew; null: no memory. Nothing of `item` may
-  /// lie in the store.
-  Slot* put(const Key& key, Slot* slot, const NewRecord& item, Instant now) KVF_REQUIRES(lock_);
+  /// Puts `item` in the place of what `slot` holds, or anew; empty: no memory. Nothing of `item`
+  /// may lie in the store.
+  Slot put(const Key& key, Slot slot, const NewRecord& item, Instant now) KVF_REQUIRES(lock_);
   static void fill(Record& record, const Key& key, const NewRecord& item, Instant now);
-  Slot* give_exptime(const Key& key, Slot* slot, Instant exptime, Instant now) KVF_REQUIRES(lock_);
+  Slot give_exptime(const Key& key, Slot slot, Instant exptime, Instant now) KVF_REQUIRES(lock_);
+  Slot give_cas(const Key& key, Slot slot, std::uint64_t cas, Instant now) KVF_REQUIRES(lock_);
   ItemView view_of(const Record& record, Instant now);
   /// What is stored when `decision` says so: the options, and what is kept of `old`.
   static NewRecord new_record(const Record* old, const StoreOptions& options,
                               const Decision& decision);
-  StoreResult finish(const Key& key, Slot* slot, NewRecord& item, const StoreOptions& options,
+  StoreResult finish(const Key& key, Slot slot, NewRecord& item, const StoreOptions& options,
                      Instant now) KVF_REQUIRES(lock_);
-  StoreResult refuse(Slot* slot, const StoreOptions& options, const Decision& decision,
+  StoreResult refuse(Slot slot, const StoreOptions& options, const Decision& decision,
                      std::uint64_t value_bytes, Instant now) KVF_REQUIRES(lock_);
   ArithResult create_number(const Key& key, const ArithOptions& options, Instant exptime,
                             Instant now) KVF_REQUIRES(lock_);
-  ArithResult write_number(const Key& key, Slot* slot, const ArithOptions& options,
+  ArithResult write_number(const Key& key, Slot slot, const ArithOptions& options,
                            std::uint64_t number, Instant now) KVF_REQUIRES(lock_);
 
   ShardLock lock_;

@@ -32,21 +32,17 @@ bool parse_number(std::string_view text, std::uint64_t& number) noexcept {
 }  // namespace
 
 void Shard::fill(Record& record, const Key& key, const NewRecord& item, Instant now) {
-  const RecordShape shape = item.shape(key);
+  record.begin(item.shape(key));
+  record.set(item.marks);
   record.set_cas(item.cas);
-  record.used_at = now.get();
-  record.value_bytes = static_cast<std::uint32_t>(item.value_bytes);
-  record.key_bytes = static_cast<std::uint8_t>(shape.key_bytes);
-  record.marks = static_cast<std::uint8_t>(item.marks | (shape.has_flags ? kHasFlags : 0) |
-                                           (shape.has_exptime ? kHasExptime : 0) |
-                                           (item.pieces != nullptr ? kLarge : 0));
-  if (shape.has_flags) {
+  record.set_used_at(now);
+  if (item.client_flags != 0) {
     record.set_client_flags(item.client_flags);
   }
-  if (shape.has_exptime) {
+  if (item.exptime != kNever) {
     record.set_exptime(item.exptime);
   }
-  std::memcpy(record.key_bytes_begin(), key.bytes.data(), key.bytes.size());
+  record.set_key(key.bytes);
   if (item.pieces != nullptr) {
     record.set_first_piece(item.pieces);
   }
@@ -55,35 +51,34 @@ void Shard::fill(Record& record, const Key& key, const NewRecord& item, Instant 
   }
 }
 
-Slot* Shard::put(const Key& key, Slot* slot, const NewRecord& item, Instant now) {
+Slot Shard::put(const Key& key, Slot slot, const NewRecord& item, Instant now) {
   const RecordShape shape = item.shape(key);
   const std::size_t bytes = Record::total_bytes_of(shape);
-  if (slot != nullptr) {
-    Record& old = *slot->record();
+  if (slot) {
+    Record& old = slot.record();
     if (!old.has(kLarge) && item.pieces == nullptr && old.total_bytes() == bytes) {
       // Nobody looks at a record without the lock, so it can be written over.
       fill(old, key, item, now);
       space_.note_overwritten(old);
-      slot->add_use();
+      slot.add_use();
       return slot;
     }
   }
 
-  const QueueName name =
-      slot != nullptr ? Segment::of(*slot->record()).queue : space_.queue_of_new(key);
+  const QueueName name = slot ? Segment::of(slot.record()).queue : space_.queue_of_new(key);
   if (!space_.has_room(name, bytes)) {
     if (!space_.make_room(name, bytes, now)) {
-      return nullptr;
+      return {};
     }
     slot = space_.find(key, now);
   }
   Record& record = space_.append(name, shape);
   fill(record, key, item, now);
-  if (slot == nullptr) {
+  if (!slot) {
     return space_.add(key, record);
   }
   space_.replace(slot, record);
-  slot->add_use();
+  slot.add_use();
   return slot;
 }
 
@@ -131,25 +126,25 @@ Shard::NewRecord Shard::new_record(const Record* old, const StoreOptions& option
   if (decision.verdict == Verdict::Join) {
     item.client_flags = old->client_flags();
     item.exptime = old->exptime();
-    item.marks = static_cast<std::uint8_t>(old->marks & kBase64Key);
+    item.marks = static_cast<std::uint8_t>(old->item_marks() & kBase64Key);
   } else if (decision.is_stale) {
     item.exptime = old->exptime();
-    item.marks = static_cast<std::uint8_t>(item.marks | kStale | (old->marks & kWon));
+    item.marks = static_cast<std::uint8_t>(item.marks | kStale | (old->item_marks() & kWon));
   } else if (old == nullptr && options.vivify.has_value()) {
     item.exptime = *options.vivify;
   }
   return item;
 }
 
-StoreResult Shard::finish(const Key& key, Slot* slot, NewRecord& item, const StoreOptions& options,
+StoreResult Shard::finish(const Key& key, Slot slot, NewRecord& item, const StoreOptions& options,
                           Instant now) {
   item.cas = cas_or_next(options.new_cas);
-  Slot* const stored = put(key, slot, item, now);
+  const Slot stored = put(key, slot, item, now);
   const bool is_base64_key = (item.marks & kBase64Key) != 0;
-  if (stored == nullptr) {
+  if (!stored) {
     // What is in there now is no longer what the sender wants to be found.
-    Slot* const old = options.mode == StoreMode::Set ? space_.find(key, now) : nullptr;
-    if (old != nullptr) {
+    const Slot old = options.mode == StoreMode::Set ? space_.find(key, now) : Slot{};
+    if (old) {
       space_.remove(key, old);
     }
     return StoreResult{.status = StoreStatus::NoMemory,
@@ -162,9 +157,9 @@ StoreResult Shard::finish(const Key& key, Slot* slot, NewRecord& item, const Sto
                      .value_bytes = item.value_bytes};
 }
 
-StoreResult Shard::refuse(Slot* slot, const StoreOptions& options, const Decision& decision,
+StoreResult Shard::refuse(Slot slot, const StoreOptions& options, const Decision& decision,
                           std::uint64_t value_bytes, Instant now) {
-  if (slot != nullptr && options.mode == StoreMode::Add) {
+  if (slot && options.mode == StoreMode::Add) {
     use(slot, now);
   }
   return StoreResult{.status = decision.status,
@@ -178,8 +173,8 @@ std::optional<StoreResult> Shard::store(const Key& key, const StoreOptions& opti
   const ShardGuard guard(lock_);
   on_time(now);
   Miss miss{};
-  Slot* const slot = find(key, now, miss);
-  const Record* const old = slot != nullptr ? slot->record() : nullptr;
+  Slot slot = find(key, now, miss);
+  const Record* const old = slot ? &slot.record() : nullptr;
   const Decision decision = decide(old, options);
   if (decision.verdict == Verdict::Refuse) {
     return refuse(slot, options, decision, value.size(), now);
@@ -191,7 +186,7 @@ std::optional<StoreResult> Shard::store(const Key& key, const StoreOptions& opti
   if (decision.verdict == Verdict::Store) {
     return finish(key, slot, item, options, now);
   }
-  if (old->value_bytes + value.size() > kInlineBytesMax) {
+  if (old->value_bytes() + value.size() > kInlineBytesMax) {
     return std::nullopt;
   }
   // Joined outside of the store, because making room may move the old value away.
@@ -213,8 +208,8 @@ std::optional<StoreResult> Shard::store(const Key& key, const StoreOptions& opti
   const ShardGuard guard(lock_);
   on_time(now);
   Miss miss{};
-  Slot* const slot = find(key, now, miss);
-  const Record* const old = slot != nullptr ? slot->record() : nullptr;
+  Slot slot = find(key, now, miss);
+  const Record* const old = slot ? &slot.record() : nullptr;
   const Decision decision = decide(old, options);
   if (decision.verdict == Verdict::Join) {
     return std::nullopt;
@@ -237,8 +232,8 @@ void Shard::begin_join(const Key& key, const StoreOptions& options, Instant now,
   const ShardGuard guard(lock_);
   on_time(now);
   Miss miss{};
-  Slot* const slot = find(key, now, miss);
-  const Record* const old = slot != nullptr ? slot->record() : nullptr;
+  Slot slot = find(key, now, miss);
+  const Record* const old = slot ? &slot.record() : nullptr;
   const Decision decision = decide(old, options);
   base.status = decision.verdict == Verdict::Refuse ? decision.status : StoreStatus::Stored;
   base.is_found = decision.verdict == Verdict::Join;
@@ -246,7 +241,7 @@ void Shard::begin_join(const Key& key, const StoreOptions& options, Instant now,
     return;
   }
   const std::string_view rest = old->inline_value();
-  base.value_bytes = old->value_bytes;
+  base.value_bytes = old->value_bytes();
   rest.copy(base.rest.data(), rest.size());
   base.first_piece = old->has(kLarge) ? old->first_piece() : nullptr;
   if (base.first_piece != nullptr) {
@@ -260,10 +255,10 @@ std::optional<StoreResult> Shard::finish_join(const Key& key, const StoreOptions
   const ShardGuard guard(lock_);
   on_time(now);
   Miss miss{};
-  Slot* const slot = find(key, now, miss);
-  const Record* const old = slot != nullptr ? slot->record() : nullptr;
+  Slot slot = find(key, now, miss);
+  const Record* const old = slot ? &slot.record() : nullptr;
   const Decision decision = decide(old, options);
-  if (decision.verdict != Verdict::Join || old->value_bytes != base.value_bytes) {
+  if (decision.verdict != Verdict::Join || old->value_bytes() != base.value_bytes) {
     return std::nullopt;
   }
   // Pinned pieces cannot have become another value's, and the rest is compared itself.
@@ -287,14 +282,14 @@ ArithResult Shard::add_delta(const Key& key, const ArithOptions& options, Instan
   const ShardGuard guard(lock_);
   on_time(now);
   Miss miss{};
-  Slot* const slot = find(key, now, miss);
-  if (slot == nullptr) {
+  Slot slot = find(key, now, miss);
+  if (!slot) {
     return options.vivify.has_value() ? create_number(key, options, *options.vivify, now)
                                       : ArithResult{};
   }
-  const Record& record = *slot->record();
+  const Record& record = slot.record();
   ArithResult result{.is_base64_key = record.has(kBase64Key)};
-  if (record.value_bytes == 0) {
+  if (record.value_bytes() == 0) {
     // What holds nothing is no number, whatever its CAS unique.
     result.status = ArithStatus::NonNumeric;
     return result;
@@ -328,7 +323,7 @@ ArithResult Shard::create_number(const Key& key, const ArithOptions& options, In
                        .marks = options.is_base64_key ? std::uint8_t{kBase64Key} : std::uint8_t{0},
                        .value_bytes = digits.size(),
                        .inline_value = digits};
-  const bool is_stored = put(key, nullptr, item, now) != nullptr;
+  const bool is_stored = static_cast<bool>(put(key, Slot{}, item, now));
   return ArithResult{.status = is_stored ? ArithStatus::Created : ArithStatus::NoMemory,
                      .is_base64_key = options.is_base64_key,
                      .number = options.initial,
@@ -337,43 +332,42 @@ ArithResult Shard::create_number(const Key& key, const ArithOptions& options, In
                      .exptime_before = item.exptime};
 }
 
-ArithResult Shard::write_number(const Key& key, Slot* slot, const ArithOptions& options,
+ArithResult Shard::write_number(const Key& key, Slot slot, const ArithOptions& options,
                                 std::uint64_t number, Instant now) {
   std::array<char, kNumberBytesMax> text{};
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
   KVF_CHECK(error == std::errc{});
   const std::string_view digits(text.data(), static_cast<std::size_t>(end - text.data()));
-  Record& record = *slot->record();
+  const Record& old = slot.record();
   ArithResult result{.status = ArithStatus::Done,
-                     .is_base64_key = record.has(kBase64Key),
+                     .is_base64_key = old.has(kBase64Key),
                      .number = number,
                      .cas = cas_or_next(options.new_cas),
-                     .exptime_before = record.exptime()};
-  if (digits.size() <= record.value_bytes) {
-    // Shorter numbers are padded with blanks to the old length.
-    char* const value = record.inline_value_begin();
-    std::memset(value, ' ', record.value_bytes);
-    digits.copy(value, digits.size());
-    record.set_cas(result.cas);
-    use(slot, now);
-  } else {
+                     .exptime_before = old.exptime()};
+  if (digits.size() > old.value_bytes()) {
     slot = put(key, slot,
-               NewRecord{.client_flags = record.client_flags(),
-                         .exptime = record.exptime(),
+               NewRecord{.client_flags = old.client_flags(),
+                         .exptime = old.exptime(),
                          .cas = result.cas,
-                         .marks = static_cast<std::uint8_t>(record.marks & kBase64Key),
+                         .marks = static_cast<std::uint8_t>(old.item_marks() & kBase64Key),
                          .value_bytes = digits.size(),
                          .inline_value = digits},
                now);
+  } else if (slot = give_cas(key, slot, result.cas, now); slot) {
+    // Shorter numbers are padded with blanks to the old length.
+    char* const value = slot.record().inline_value_begin();
+    std::memset(value, ' ', slot.record().value_bytes());
+    digits.copy(value, digits.size());
+    use(slot, now);
   }
-  if (slot != nullptr && options.exptime.has_value()) {
+  if (slot && options.exptime.has_value()) {
     slot = give_exptime(key, slot, *options.exptime, now);
   }
-  if (slot == nullptr) {
+  if (!slot) {
     result.status = ArithStatus::NoMemory;
     return result;
   }
-  result.exptime = slot->record()->exptime();
+  result.exptime = slot.record().exptime();
   return result;
 }
 

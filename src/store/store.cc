@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "store/segment_table.h"
 #include "store/shard.h"
 
 namespace kvferry::store {
@@ -75,7 +76,8 @@ Shard& Store::shard_of(const Key& key) noexcept {
 
 std::size_t Store::frames_of_shard(std::size_t limit_bytes, std::size_t number) const noexcept {
   const std::size_t frames = limit_bytes / kFrameBytes;
-  return frames / shard_count_ + (number < frames % shard_count_ ? 1 : 0);
+  const std::size_t share = frames / shard_count_ + (number < frames % shard_count_ ? 1 : 0);
+  return std::min(share, kSegmentsMax);
 }
 
 bool Store::is_too_large(std::size_t key_bytes, std::uint64_t value_bytes) const noexcept {

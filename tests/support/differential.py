@@ -56,6 +56,9 @@ INTENDED = (
         b"set k 0 0 2\r\nabcd\r\n", b"ms k 2 T0\r\nabcd\r\n")),
     # Numbers beyond 32 bits.
     *((line, b"STORED\r\n", SHORT) for line in (b"set k 4294967296 0 1\r\nx\r\n", b"set k 0 4294967296 1\r\nx\r\n")),
+    # A join that would be longer than the largest item.
+    (b"set k 0 0 1048000\r\n" + b"x" * 1048000 + b"\r\nappend k 0 0 1000\r\n" + b"x" * 1000 + b"\r\n", b"STORED\r\nNOT_STORED\r\n",
+     b"STORED\r\nSERVER_ERROR object too large for cache\r\n"),
     (b"delete k 5\r\n", b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n", b"NOT_FOUND\r\n"),
     # What later releases of memcached do, and kvferry with them.
     (b"ms k 1 E5 c\r\nx\r\n", b"CLIENT_ERROR invalid flag\r\n", b"HD c5\r\n"),
@@ -151,9 +154,11 @@ class Generator:
     def storage(self) -> Command:
         key = self.key()
         verb = self.random.choice((b"set", b"set", b"set", b"add", b"replace", b"append", b"prepend", b"cas"))
-        if verb in (b"append", b"prepend") and key.startswith(b"n") or key.startswith(b"b"):
-            verb, key = b"set", b"k0"
-        value = self.part() if verb in (b"append", b"prepend") else self.value(key)
+        joins = verb in (b"append", b"prepend")
+        if key.startswith(b"b") or joins and key[:1] in b"nl":
+            # Numbers stay numbers, and no join goes beyond the largest item: see INTENDED.
+            key = b"k0"
+        value = self.part() if joins else self.value(key)
         unique = b" " + CAS if verb == b"cas" else b""
         text = b"%s %s %d %d %d%s%s\r\n%s\r\n" % (verb, key, self.client_flags(), self.exptime(), len(value), unique, self.tail(), value)
         return Command(text, key, self.random.choice(CAS_SHIFTS))
@@ -210,7 +215,7 @@ class Generator:
         key = self.key()
         mode = self.random.choice((b"", b"", b"", b" ME", b" MR", b" MS", b" MA", b" MP"))
         joins = mode in (b" MA", b" MP")
-        if joins and key[:1] in b"nb":
+        if joins and key[:1] in b"nbl":
             key = b"k1"
         # Joining to an item that is absent, with C: see INTENDED.
         words = self.flags("TFckOqI" if joins else "TFckOqCI")

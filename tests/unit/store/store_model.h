@@ -4,6 +4,7 @@
 // map, which is right exactly when the store may evict. Used by a unit test and by a fuzz target.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <map>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "store/record.h"
 #include "store/store.h"
 
 namespace kvferry::store {
@@ -128,6 +130,13 @@ class StoreModel {
     }
   }
 
+  /// Mostly the next one; else one that the client chooses, some of which need more room.
+  template <typename Draw>
+  std::uint64_t random_cas(Draw draw) {
+    const std::uint32_t kind = draw() % 16;
+    return kind == 0 ? kWideCasMin - 2 + draw() % 4 : kind == 1 ? draw() : 0;
+  }
+
   struct Seen {
     std::string value;
     std::uint32_t client_flags = 0;
@@ -196,6 +205,7 @@ class StoreModel {
     const std::string value = random_value(draw);
     const Item* before = find(key);
     options.compare_cas = before != nullptr && draw() % 4 != 0 ? before->cas : draw();
+    options.new_cas = random_cas(draw);
     const StoreResult result = store_.store(Key(key), options, value, now());
     if (may_evict_ && before != nullptr && is_miss(options.mode, result.status)) {
       items_.erase(key);
@@ -263,7 +273,8 @@ class StoreModel {
 
   template <typename Draw>
   std::string_view arith(const std::string& key, Draw draw) {
-    const ArithOptions options{.is_decrement = draw() % 2 == 0, .delta = draw() % 2000};
+    const ArithOptions options{
+        .is_decrement = draw() % 2 == 0, .delta = draw() % 2000, .new_cas = random_cas(draw)};
     const ArithResult result = store_.add_delta(Key(key), options, now());
     if (result.status == ArithStatus::NoMemory && may_evict_) {
       items_.erase(key);
@@ -302,9 +313,14 @@ class StoreModel {
 
   template <typename Draw>
   std::string_view remove(const std::string& key, Draw draw) {
-    const bool clears = draw() % 4 == 0;
-    const DeleteResult result =
-        store_.remove(Key(key), DeleteOptions{.is_clearing = clears}, now());
+    const std::uint32_t kind = draw() % 8;
+    const bool clears = kind < 2;
+    const bool invalidates = kind == 2;
+    const std::uint64_t cas = invalidates ? std::max<std::uint64_t>(random_cas(draw), 1) : 0;
+    const DeleteResult result = store_.remove(
+        Key(key),
+        DeleteOptions{.is_invalidation = invalidates, .is_clearing = clears, .new_cas = cas},
+        now());
     if (result.status == DeleteStatus::NotFound) {
       return find_after_miss(key) == nullptr ? "" : "remove misses";
     }
@@ -312,7 +328,9 @@ class StoreModel {
     if (item == nullptr) {
       return "remove hits";
     }
-    if (result.status == DeleteStatus::NoMemory || !clears) {
+    if (invalidates && result.status == DeleteStatus::Done) {
+      item->cas = cas;
+    } else if (result.status == DeleteStatus::NoMemory || !clears) {
       store_.remove(Key(key), DeleteOptions{}, now());
       items_.erase(key);
     } else {
