@@ -6,7 +6,7 @@
 // Threads: guarded by the lock of the shard.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,13 +17,12 @@ namespace kvferry::store {
 
 class Ghost {
  public:
-  /// A table of about `places` entries, rounded up to a power of two.
-  explicit Ghost(std::size_t places) : prints_(std::bit_ceil(places < 2 ? 2 : places)) {}
+  explicit Ghost(std::size_t places) : prints_(std::max<std::size_t>(places, 1)) {}
 
   void add(const Key& key) noexcept { place_of(key) = print_of(key); }
   /// Whether `key` was evicted lately; forgets it.
   bool take(const Key& key) noexcept {
-    std::uint32_t& place = place_of(key);
+    std::uint16_t& place = place_of(key);
     if (place != print_of(key)) {
       return false;
     }
@@ -34,14 +33,16 @@ class Ghost {
 
  private:
   /// Never 0, which marks an empty place.
-  static std::uint32_t print_of(const Key& key) noexcept {
-    return static_cast<std::uint32_t>(key.hash >> 24) | 1;
+  static std::uint16_t print_of(const Key& key) noexcept {
+    return static_cast<std::uint16_t>(key.hash >> 32) | 1;
   }
-  std::uint32_t& place_of(const Key& key) noexcept {
-    return prints_[key.hash & (prints_.size() - 1)];
+  /// By the bits of the hash that the print has not.
+  std::uint16_t& place_of(const Key& key) noexcept {
+    const std::uint64_t low = key.hash & 0xffffffff;
+    return prints_[static_cast<std::size_t>(low * prints_.size() >> 32)];
   }
 
-  std::vector<std::uint32_t> prints_;
+  std::vector<std::uint16_t> prints_;
 };
 
 }  // namespace kvferry::store

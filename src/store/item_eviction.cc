@@ -11,7 +11,7 @@ namespace {
 /// a walk in each queue and a compaction can each have one half filled at a time.
 constexpr std::size_t kFramesReservedMin = 2;
 constexpr std::size_t kFramesReservedMax = 4;
-constexpr std::size_t kFramesPerReserved = 16;
+constexpr std::size_t kFramesPerReserved = 64;
 /// Share of the memory that the Small queue is left with.
 constexpr std::size_t kSmallPercent = 10;
 /// Uses in the Small queue that move an item to Main.

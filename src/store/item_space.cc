@@ -1,5 +1,6 @@
 #include "store/item_space.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -8,17 +9,17 @@ namespace kvferry::store {
 namespace {
 
 /// A ghost entry for so many bytes of memory.
-constexpr std::size_t kBytesPerGhost = 512;
+constexpr std::size_t kBytesPerGhost = 256;
 
 }  // namespace
 
 ItemSpace::ItemSpace(FramePool& frames, std::size_t frames_max, bool is_evicting)
     : frames_(frames),
-      frames_max_(frames_max),
+      frames_max_(0),
       is_evicting_(is_evicting),
       index_(segments_),
       ghost_(frames_max * kFrameBytes / kBytesPerGhost) {
-  segments_.reserve(frames_max);
+  set_frames_max(frames_max);
 }
 
 ItemSpace::~ItemSpace() {
@@ -263,15 +264,15 @@ void ItemSpace::flush() noexcept {
 }
 
 void ItemSpace::set_frames_max(std::size_t frames_max) {
-  frames_max_ = frames_max;
+  frames_max_ = frames_max - std::min(frames_max / 2, frames_of_ghost());
   segments_.reserve(frames_max);
 }
 
 StoreStats ItemSpace::stats() const noexcept {
   StoreStats stats = counts_;
   stats.curr_items = index_.size();
-  stats.limit_maxbytes = frames_max_ * kFrameBytes;
-  stats.allocated_bytes = frames_held_ * kFrameBytes;
+  stats.limit_maxbytes = (frames_max_ + frames_of_ghost()) * kFrameBytes;
+  stats.allocated_bytes = (frames_held_ + frames_of_ghost()) * kFrameBytes;
   stats.index_bytes = index_.frame_count() * kFrameBytes;
   stats.index_buckets = index_.bucket_count();
   return stats;

@@ -8,9 +8,9 @@
 // defrags: there are no size classes between which memory would have to move. Overwrites leave dead
 // records; before anything good is evicted, segments that are mostly dead are compacted.
 //
-// Limits:    every frame (records, pieces, index) counts against frames_max. Work per call is
-// bounded: after kWalkMax records a walk drops what it meets.
-// Threads:   guarded by the lock of the shard.
+// Limits:    every frame (records, pieces, index) and the ghost count against frames_max. Work per
+// call is bounded: after kWalkMax records a walk drops what it meets. Threads:   guarded by the
+// lock of the shard.
 #pragma once
 
 #include <cstddef>
@@ -113,6 +113,10 @@ class ItemSpace {
   }
 
   // Frames.
+  /// What the ghost takes from the limit; a small one is not worth a frame.
+  std::size_t frames_of_ghost() const noexcept {
+    return (ghost_.size_bytes() + kFrameBytes / 2) / kFrameBytes;
+  }
   std::size_t frames_reserved() const noexcept;
   std::size_t frames_available() const noexcept;
   void* try_acquire_frame(Purpose purpose) noexcept;

@@ -12,7 +12,7 @@ namespace kvferry::store {
 namespace {
 
 /// A shard has at least so much memory, and room for so many of the largest items.
-constexpr std::size_t kShardBytesMin = std::size_t{4} * 1024 * 1024;
+constexpr std::size_t kShardBytesMin = std::size_t{8} * 1024 * 1024;
 constexpr std::size_t kLargestItemsPerShard = 4;
 
 std::size_t choose_shard_count(const StoreConfig& config) {

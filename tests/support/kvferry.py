@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 from support.memcached import Memcached
+from support.ports import free_port
 from support.process import Process, START_SECONDS, is_listening, wait_for
 from support.wire import Wire
 
@@ -200,6 +201,36 @@ def running(folder: Path, io: str, backends: int):
         server.backends = servers
         ends.callback(server.stop)
         yield server
+
+
+class StoreServer:
+    """A running `kvferry memcached`: the embedded store in the place of a memcached, with its options."""
+
+    def __init__(self, folder: Path, io: str, *args):
+        self.port = free_port()
+        user = ("-u", "root") if os.geteuid() == 0 else ()
+        argv = [program(), "memcached", "-l", "127.0.0.1:%d" % self.port, "-U", "0", "-o", "io=" + io, *user, *args]
+        self.process = Process(argv, Path(folder) / ("store-%d.log" % self.port))
+        try:
+            self.process.wait_listening(self.port)
+        except BaseException:
+            self.process.kill()
+            raise
+
+    def stop(self):
+        """A clean end, nothing found by sanitizers."""
+        status, log = self.process.terminate(), self.process.output()
+        assert status == 0 and not any(mark in log for mark in SANITIZER_REPORTS), log[-6000:]
+
+
+@contextlib.contextmanager
+def running_store(folder: Path, io: str, *args):
+    server = StoreServer(folder, io, *args)
+    try:
+        yield server
+        server.stop()
+    finally:
+        server.process.kill()
 
 
 def run(*args, stdin: str = "", seconds: float = 20):

@@ -10,10 +10,8 @@ import pytest
 
 from support import differential
 from support.differential import Comparison, Generator, Side
+from support.kvferry import StoreServer
 from support.memcached import Memcached
-from support.ports import free_port
-from support.kvferry import SANITIZER_REPORTS, program
-from support.process import Process
 from support.wire import Wire
 
 COMMANDS = int(os.environ.get("KVFERRY_DIFFERENTIAL_COMMANDS", "30000"))
@@ -27,17 +25,9 @@ def pair(tmp_path, io, cleanup):
     """Ports of a memcached and of a kvferry that takes its place."""
     memcached = Memcached(tmp_path, *MEMORY)
     cleanup.add(memcached.stop)
-    port = free_port()
-    user = ("-u", "root") if os.geteuid() == 0 else ()
-    argv = [program(), "memcached", "-l", "127.0.0.1:%d" % port, "-U", "0", "-t", "2", "-o", "io=" + io, *MEMORY, *user]
-    process = Process(argv, tmp_path / "kvferry.log")
-
-    def stop():
-        assert process.terminate() == 0, process.output()[-2000:]
-        assert not any(mark in process.output() for mark in SANITIZER_REPORTS), process.output()[-6000:]
-    cleanup.add(stop)
-    process.wait_listening(port)
-    return memcached.port, port
+    server = StoreServer(tmp_path, io, "-t", 2, *MEMORY)
+    cleanup.add(server.stop)
+    return memcached.port, server.port
 
 
 def test_random_commands_are_answered_alike(pair):
