@@ -159,21 +159,35 @@ class Field:
                     "-o", "io=%s,proxy_config=%s%s" % (self.options.io.split(",")[0], library, file)]
             self.proxies.append(self._start("route-" + name, argv, self.options.proxy_core, port))
 
+    def start_stores(self, megabytes):
+        """memcached, and kvferry in its place with each engine asked for: one thread and the same memory."""
+        user = ["-u", "root"] if os.geteuid() == 0 else []
+        common = ["-U", "0", "-t", "1", "-m", megabytes, "-c", "4096", *user]
+        port = free_port()
+        self.proxies.append(self._start("memcached", ["memcached", "-l", "127.0.0.1", "-p", port, *common], self.options.proxy_core, port))
+        for engine in self.options.io.split(","):
+            port = free_port()
+            argv = [self.options.binary, "memcached", "-l", "127.0.0.1:%d" % port, "-o", "io=" + engine, *common]
+            self.proxies.append(self._start("kvferry-" + engine, argv, self.options.proxy_core, port))
+
     def _pool_file(self, name, port, head="") -> Path:
         file = self.folder / (name + ".yml")
         file.write_text(head + POOL.format(port=port, first=self.backends[0].port, second=self.backends[1].port))
         return file
 
 
-def load_generator(given) -> Path:
-    """The one given, one that a build has made, or one compiled now."""
-    if given:
-        return Path(given)
+def built_tool(name, sources, headers) -> Path:
+    """A tool of this folder that needs nothing but the compiler: as it was built, or built now when a source is newer."""
     bench = ROOT / "bench"
-    newest = max(path.stat().st_mtime for path in [*(bench / name for name in LOAD_SOURCES), *(bench / "load").glob("*.h")])
-    built = ROOT / "build" / "tools" / "kvferry-load"
+    newest = max(path.stat().st_mtime for path in [*(bench / source for source in sources), *bench.glob(headers)])
+    built = ROOT / "build" / "tools" / name
     if not built.exists() or built.stat().st_mtime < newest:
         built.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["g++", "-std=c++20", "-O2", "-iquote", str(bench), "-o", str(built)]
-                       + [str(bench / name) for name in LOAD_SOURCES], check=True)
+                       + [str(bench / source) for source in sources], check=True)
     return built
+
+
+def load_generator(given) -> Path:
+    """The one given, one that a build has made, or one compiled now."""
+    return Path(given) if given else built_tool("kvferry-load", LOAD_SOURCES, "load/*.h")

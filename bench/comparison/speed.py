@@ -35,9 +35,14 @@ class Speed:
                 "--seconds", str(self.options.seconds), "--keys", str(KEYS), "--value-bytes", str(VALUE_BYTES),
                 "--keys-per-get", str(KEYS_PER_GET), "--seed", str(seed), "--marks"]
 
-    def fill(self):
-        argv = self.load_argv(self.field.proxies[0].port, "fill", 4, 16, 1)
+    def fill(self, proxy=None):
+        argv = self.load_argv((proxy or self.field.proxies[0]).port, "fill", 4, 16, 1)
         subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+
+    def fill_all(self):
+        """For stores, which have no backends in common."""
+        for proxy in self.field.proxies:
+            self.fill(proxy)
 
     def snapshot(self, proxy):
         ours = sum(server.cpu_seconds() for server in self.field.servers)
