@@ -246,7 +246,7 @@ TEST(StoreTarget, Base64Keys) {
           {"ms Zm9v 3 b k\r\nabc\r\nmg Zm9v b v k\r\nmg foo v k\r\n",
            "HD kZm9v b\r\nVA 3 kZm9v b\r\nabc\r\nVA 3 kZm9v b\r\nabc\r\n"},
           {"get foo\r\nme Zm9v b\r\n",
-           "VALUE foo 0 3\r\nabc\r\nEND\r\nME Zm9v exp=-1 la=0 cas=1 fetch=yes cls=1 size=32\r\n"},
+           "VALUE foo 0 3\r\nabc\r\nEND\r\nME Zm9v exp=-1 la=0 cas=1 fetch=yes cls=1 size=20\r\n"},
           {"md Zm9v b k Oq\r\nmd Zm9v b k\r\nmg Zm9v b k v\r\n",
            "HD kZm9v b Oq\r\nNF kZm9v b\r\nEN kZm9v b\r\n"},
           {"mg !!!! b\r\nmg Zm9 b\r\n",
@@ -262,8 +262,8 @@ TEST(StoreTarget, MetaDebug) {
   EXPECT_EQ(client.say("me none\r\nms k 3 T100\r\nabc\r\n"), "EN\r\nHD\r\n");
   client.advance(3);
   EXPECT_EQ(client.say("me k\r\nmg k\r\nme k\r\n"),
-            "ME k exp=97 la=3 cas=1 fetch=no cls=1 size=32\r\nHD\r\n"
-            "ME k exp=97 la=0 cas=1 fetch=yes cls=1 size=32\r\n");
+            "ME k exp=97 la=3 cas=1 fetch=no cls=1 size=20\r\nHD\r\n"
+            "ME k exp=97 la=0 cas=1 fetch=yes cls=1 size=20\r\n");
 }
 
 TEST(StoreTarget, UnknownCommandsAreErrors) {
