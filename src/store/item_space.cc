@@ -15,7 +15,6 @@ constexpr std::size_t kBytesPerGhost = 256;
 
 ItemSpace::ItemSpace(FramePool& frames, std::size_t frames_max, bool is_evicting)
     : frames_(frames),
-      frames_max_(0),
       is_evicting_(is_evicting),
       index_(segments_),
       ghost_(frames_max * kFrameBytes / kBytesPerGhost) {

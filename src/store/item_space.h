@@ -146,7 +146,7 @@ class ItemSpace {
   void remove_all() noexcept;
 
   FramePool& frames_;
-  std::size_t frames_max_;
+  std::size_t frames_max_ = 0;
   std::size_t frames_held_ = 0;
   std::size_t free_count_ = 0;
   std::size_t free_low_ = 0;  // Fewest free frames since the last maintain().
