@@ -217,7 +217,9 @@ std::string compose_metrics(const MetricsModel& model) {
     out.sample({{"name", value.name}}, value.value);
   }
   out.family("kvferry_route_events_total",
-             "Further tries of failover routes and requests that limits have refused.", Counter);
+             "What native routes count: further tries, refused requests, hits and misses of near "
+             "caches, joined reads.",
+             Counter);
   for (const NamedCount& value : model.routes) {
     out.sample({{"name", value.name}}, value.value);
   }

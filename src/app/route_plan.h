@@ -34,12 +34,33 @@ struct RoutePlan {
   std::vector<route::SharedBucket> buckets;
   /// By the names that its routes count under.
   std::map<std::string, std::shared_ptr<RouteCounter>, std::less<>> counters;
+  /// Of its near caches, in the order in which route::for_each_route() comes to them.
+  std::vector<route::NearSpace> near_spaces;
 };
 using RoutePlans = std::vector<std::shared_ptr<const RoutePlan>>;
+
+/// Numbers the spaces of near caches. Two that stand before equal children share their copies, and
+/// find them again after a reload; no number is ever given to other children.
+class NearSpaces {
+ public:
+  /// Begins a configuration; spaces that it does not ask for are forgotten by the next one.
+  void begin();
+  route::NearSpace of(const route::RouteSpec& child);
+
+ private:
+  struct Known {
+    route::RouteSpec child;
+    std::uint32_t number = 0;
+    bool is_asked_for = false;
+  };
+  std::vector<Known> known_;
+  std::uint32_t last_number_ = 0;
+};
 
 /// Plans for `entries`. An entry that is as it was `before` keeps its plan, so that its buckets go
 /// on; counters go on by name in any case.
 RoutePlans make_route_plans(const std::vector<config::RouteConfig>& entries,
-                            const RoutePlans& before, std::size_t workers, base::SteadyTime now);
+                            const RoutePlans& before, std::size_t workers, base::SteadyTime now,
+                            NearSpaces& spaces);
 
 }  // namespace kvferry::app

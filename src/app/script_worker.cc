@@ -25,7 +25,9 @@ ScriptWorker::ScriptWorker(const Setup& setup)
           .limits = {},
           .profile_name = setup.shared.profiles_memory ? "worker " + std::to_string(setup.index)
                                                        : std::string(),
-          .failing_allocation = setup.shared.failing_allocation})) {}
+          .failing_allocation = setup.shared.failing_allocation,
+          .copies = &setup.local,
+          .writes = &setup.writes})) {}
 
 void ScriptWorker::keep_house() {
   state_->keep_house();

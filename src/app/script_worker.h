@@ -21,6 +21,8 @@
 #include "pool/mcp_context.h"
 #include "pool/mcp_door.h"
 #include "pool/mcp_stats.h"
+#include "route/store_target.h"
+#include "route/write_generations.h"
 #include "watch/hub.h"
 
 namespace kvferry::app {
@@ -68,7 +70,8 @@ class ScriptWorker final : private lua::PoolMaker,
     std::size_t index;
     net::Loop& loop;
     call::CallPool& calls;
-    call::Target& local;
+    route::StoreTarget& local;
+    route::WriteGenerations& writes;
     ScriptShared& shared;
     watch::Hub& watch;
     base::Log& log;

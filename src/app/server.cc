@@ -272,6 +272,7 @@ base::Result<void> Server::start_workers(const config::Model& model) {
                       .registry = &registry_,
                       .host = this,
                       .store = store_.get(),
+                      .writes = &writes_,
                       .process_limit = process_limit_.get(),
                       .watch = &watch_,
                       .clock = &clock_,
@@ -369,7 +370,9 @@ base::Result<void> Server::apply(config::Model model) {
   keepers_ = std::move(keepers).value();
   listens_ = std::make_shared<ListenSet>(std::move(listens).value());
   listens_->adopt();
-  routes_ = make_route_plans(model.process.routes, routes_, workers_.size(), loop_->now());
+  routes_ =
+      make_route_plans(model.process.routes, routes_, workers_.size(), loop_->now(), near_spaces_);
+  registry_.set_routes(routes_);
   budget_->set_limit(model.process.memory_limit_bytes);
   store_->set_memory_limit(model.process.store.memory_bytes);
   log_->set_level(model.process.log.level);

@@ -31,6 +31,7 @@
 #include "net/loop.h"
 #include "net/resolver.h"
 #include "route/prefix_stats.h"
+#include "route/write_generations.h"
 #include "store/store.h"
 #include "watch/hub.h"
 
@@ -129,6 +130,8 @@ class Server final : private WorkerHost {
   config::Model model_;
   std::map<std::string, std::unique_ptr<PoolKeeper>> keepers_;
   RoutePlans routes_;
+  NearSpaces near_spaces_;
+  route::WriteGenerations writes_;
   std::shared_ptr<ListenSet> listens_;
   std::unique_ptr<ScriptControl> scripts_;  // Null: no scripts decide the routes.
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -12,6 +12,7 @@
 #include "protocol/memcache/number.h"
 #include "protocol/memcache/token_walker.h"
 #include "route/prefix_stats.h"
+#include "route/reserved_keys.h"
 #include "route/store_events.h"
 #include "store/record.h"
 
@@ -70,7 +71,7 @@ struct ItemList {
   std::size_t left;
 
   void on_item(const store::ItemView& item) {
-    if (left == 0) {
+    if (left == 0 || route::is_reserved(item.key)) {
       return;
     }
     --left;

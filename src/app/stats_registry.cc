@@ -60,6 +60,22 @@ void StatsRegistry::reset_store_totals() {
   stores_before_ = sum_stores();
 }
 
+void StatsRegistry::set_routes(const RoutePlans& routes) {
+  const std::lock_guard lock(mutex_);
+  routes_ = routes;
+}
+
+std::map<std::string, std::uint64_t> StatsRegistry::route_counts() {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, std::uint64_t> counts;
+  for (const auto& routes : routes_) {
+    for (const auto& [name, counter] : routes->counters) {
+      counts[name] = counter->sum();
+    }
+  }
+  return counts;
+}
+
 std::vector<StatsRegistry::ServiceEntry> StatsRegistry::services() {
   const std::lock_guard lock(mutex_);
   std::erase_if(services_, [](const WeakService& weak) { return weak.stats.expired(); });

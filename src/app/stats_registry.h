@@ -5,11 +5,14 @@
 // is made and when somebody looks.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "app/route_plan.h"
 #include "front/service_stats.h"
 #include "pool/health.h"
 #include "pool/options.h"
@@ -44,6 +47,10 @@ class StatsRegistry {
   route::StoreCommandTotals store_totals();
   void reset_store_totals();
 
+  /// What native routes of YAML count, by name; of the configuration that was set last.
+  void set_routes(const RoutePlans& routes);
+  std::map<std::string, std::uint64_t> route_counts();
+
   /// Everything that is alive now, in the order it was added.
   std::vector<ServiceEntry> services();
   std::vector<BackendEntry> backends();
@@ -66,6 +73,7 @@ class StatsRegistry {
   std::mutex mutex_;
   std::vector<WeakService> services_;
   std::vector<WeakBackend> backends_;
+  RoutePlans routes_;
   route::StoreCommandTotals sum_stores() const;
 
   std::vector<const route::StoreCommandStats*> stores_;

@@ -48,7 +48,11 @@ struct Worker::Room {
       : loop(std::move(opened)),
         calls(budget),
         sessions(front::session_bytes(), budget),
-        routes(*loop, calls, budget, worker.setup_.index),
+        routes(WorkerRoutes::Setup{.loop = *loop,
+                                   .calls = calls,
+                                   .budget = budget,
+                                   .writes = *worker.setup_.writes,
+                                   .worker = worker.setup_.index}),
         clock_timer(net::Timer::Callback::to<&Worker::tick_clock>(&worker)),
         house_timer(net::Timer::Callback::to<&Worker::keep_house>(&worker)),
         drain_timer(net::Timer::Callback::to<&Worker::check_drained>(&worker)) {}
@@ -121,6 +125,7 @@ void Worker::run(const std::function<void(base::Result<void>)>& on_started) {
                                                            .loop = *loop_,
                                                            .calls = room_->calls,
                                                            .local = *room_->store_target,
+                                                           .writes = *setup_.writes,
                                                            .shared = *setup_.scripts,
                                                            .watch = *setup_.watch,
                                                            .log = *setup_.log});
@@ -152,12 +157,13 @@ void Worker::take_over(const Plan& plan, const std::vector<int>& sockets) {
     return;
   }
   take_over_pools(plan);
-  room_->routes.apply(plan.routes, [this](std::string_view pool) -> call::Target& {
+  const auto find_pool = [this](std::string_view pool) -> call::Target& {
     const auto found = room_->pools.find(std::string(pool));
     // A pool that no worker has is the embedded store.
     return found == room_->pools.end() ? static_cast<call::Target&>(*room_->store_target)
                                        : *found->second;
-  });
+  };
+  room_->routes.apply(plan.routes, find_pool, *room_->store_target);
   std::vector<ServiceSlot> before = std::exchange(room_->services, {});
   for (std::size_t i = 0; i < plan.listeners.size(); ++i) {
     const ListenerPlan& listener = plan.listeners[i];

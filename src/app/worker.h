@@ -25,6 +25,7 @@
 #include "net/loop.h"
 #include "pool/pool.h"
 #include "route/store_target.h"
+#include "route/write_generations.h"
 #include "watch/hub.h"
 
 namespace kvferry::store {
@@ -60,6 +61,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
     StatsRegistry* registry = nullptr;
     WorkerHost* host = nullptr;
     store::Store* store = nullptr;
+    route::WriteGenerations* writes = nullptr;
     front::ClientLimit* process_limit = nullptr;
     watch::Hub* watch = nullptr;
     const StoreClock* clock = nullptr;

@@ -8,7 +8,8 @@
 
 namespace kvferry::app {
 
-void WorkerRoutes::apply(const RoutePlans& plans, const FindPool& find_pool) {
+void WorkerRoutes::apply(const RoutePlans& plans, const FindPool& find_pool,
+                         route::StoreTarget& local) {
   auto before = std::exchange(slots_, {});
   for (const std::shared_ptr<const RoutePlan>& plan : plans) {
     std::vector<call::Target*> pools;
@@ -23,7 +24,7 @@ void WorkerRoutes::apply(const RoutePlans& plans, const FindPool& find_pool) {
       slots_[name] = std::move(kept->second);
       before.erase(kept);
     } else {
-      slots_[name] = make(plan, find_pool, std::move(pools));
+      slots_[name] = make(plan, find_pool, std::move(pools), local);
     }
   }
   for (auto& [name, slot] : before) {
@@ -32,18 +33,22 @@ void WorkerRoutes::apply(const RoutePlans& plans, const FindPool& find_pool) {
 }
 
 WorkerRoutes::Slot WorkerRoutes::make(const std::shared_ptr<const RoutePlan>& plan,
-                                      const FindPool& find_pool, std::vector<call::Target*> pools) {
+                                      const FindPool& find_pool, std::vector<call::Target*> pools,
+                                      route::StoreTarget& local) {
   const auto find_counter = [&](std::string_view name) -> base::Counter* {
     const auto found = plan->counters.find(name);
-    return found == plan->counters.end() ? nullptr : &found->second->of(worker_);
+    return found == plan->counters.end() ? nullptr : &found->second->of(setup_.worker);
   };
   std::random_device device;
-  const route::RouteTree::Setup setup{.loop = loop_,
-                                      .calls = calls_,
-                                      .budget = budget_,
+  const route::RouteTree::Setup setup{.loop = setup_.loop,
+                                      .calls = setup_.calls,
+                                      .budget = setup_.budget,
                                       .pool = find_pool,
                                       .counter = find_counter,
                                       .buckets = plan->buckets,
+                                      .near_spaces = plan->near_spaces,
+                                      .local = &local,
+                                      .writes = &setup_.writes,
                                       .seed = (std::uint64_t{device()} << 32U) | device()};
   return Slot{.plan = plan,
               .pools = std::move(pools),

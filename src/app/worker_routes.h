@@ -22,12 +22,20 @@ class WorkerRoutes {
  public:
   using FindPool = std::function<call::Target&(std::string_view name)>;
 
-  WorkerRoutes(net::Loop& loop, call::CallPool& calls, base::MemoryBudget& budget,
-               std::size_t worker)
-      : loop_(loop), calls_(calls), budget_(budget), worker_(worker) {}
+  /// All outlive it.
+  struct Setup {
+    net::Loop& loop;
+    call::CallPool& calls;
+    base::MemoryBudget& budget;
+    route::WriteGenerations& writes;
+    std::size_t worker = 0;
+  };
 
-  /// `find_pool` knows every pool that the plans name; the pools of before still exist.
-  void apply(const RoutePlans& plans, const FindPool& find_pool);
+  explicit WorkerRoutes(const Setup& setup) : setup_(setup) {}
+
+  /// `find_pool` knows every pool that the plans name; the pools of before still exist. `local` is
+  /// the embedded store, and outlives this.
+  void apply(const RoutePlans& plans, const FindPool& find_pool, route::StoreTarget& local);
   bool contains(const std::string& name) const { return slots_.contains(name); }
   /// What listeners of the entry `name` send to.
   call::Target& target(const std::string& name) const;
@@ -46,12 +54,9 @@ class WorkerRoutes {
   };
 
   Slot make(const std::shared_ptr<const RoutePlan>& plan, const FindPool& find_pool,
-            std::vector<call::Target*> pools);
+            std::vector<call::Target*> pools, route::StoreTarget& local);
 
-  net::Loop& loop_;
-  call::CallPool& calls_;
-  base::MemoryBudget& budget_;
-  std::size_t worker_;
+  Setup setup_;
   std::map<std::string, Slot> slots_;
   std::vector<Slot> retired_;  // Plans too: they have the counters.
 };

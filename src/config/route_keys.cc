@@ -16,6 +16,7 @@ using route::RouteKind;
 
 constexpr std::int64_t kIntMax = 2147483647;
 constexpr std::int64_t kHourMillis = 3600000;
+constexpr std::int64_t kGigabyte = std::int64_t{1} << 30;
 
 std::uint32_t to_u32(const Value& value) {
   return static_cast<std::uint32_t>(value.number);
@@ -158,7 +159,8 @@ constexpr Key<Draft> kStats = {
      .type = ValueType::Bool,
      .default_text = "true",
      .doc =
-         "Counts further tries, or refused requests, in the metric `kvferry_route_events_total`."},
+         "Counts further tries, refused requests, hits and misses, or joined reads, in the metric "
+         "`kvferry_route_events_total` and in `stats routes`."},
     [](Draft& draft, const Value& value, Reader&) { draft.counts = value.flag; }};
 constexpr Key<Draft> kStatsName = {
     {.name = "stats_name",
@@ -249,6 +251,30 @@ constexpr Key<Draft> kRateLimitKeys[] = {
     kStats,
     kStatsName,
 };
+constexpr Key<Draft> kNearKeys[] = {
+    kChild,
+    {{.name = "ttl",
+      .type = ValueType::Duration,
+      .least = 1,
+      .most = kHourMillis,
+      .doc = "How old what is served may be, counted from when it was asked for. Required."},
+     [](Draft& draft, const Value& value, Reader&) {
+       draft.spec.near_ttl = base::Millis(value.number);
+     }},
+    {{.name = "max_value",
+      .type = ValueType::Bytes,
+      .least = 1,
+      .most = kGigabyte,
+      .default_text = "64kb",
+      .doc =
+          "Larger values are passed on and not kept; nor are those that the store does not take."},
+     [](Draft& draft, const Value& value, Reader&) {
+       draft.spec.near_value_bytes_max = static_cast<std::size_t>(value.number);
+     }},
+    kStats,
+    kStatsName,
+};
+constexpr Key<Draft> kCoalesceKeys[] = {kChild, kStats, kStatsName};
 constexpr Key<Draft> kErrorKeys[] = {
     {{.name = "text",
       .type = ValueType::Text,
@@ -284,6 +310,13 @@ constexpr RouteKindInfo kKinds[] = {
      "Forwards `ms`, `set`, `add` and `cas` with another time to live; refuses other commands."},
     {"ratelim", RouteKind::RateLimit, kRateLimitKeys, kNeedsLimit,
      "Forwards as long as there are tokens; answers the rest as `null` does."},
+    {"nearcache", RouteKind::NearCache, kNearKeys, kNeedsTtl,
+     "Keeps what its child has answered to reads in the embedded store for a short time, and "
+     "answers "
+     "the next reads itself. What is written through it is dropped."},
+    {"coalesce", RouteKind::Coalesce, kCoalesceKeys, kNeedsChild,
+     "Forwards one of several identical reads that are under way at once; its answer is that of "
+     "all."},
     {"null", RouteKind::Null, {}, {}, "Answers as a server without items does, and asks nobody."},
     {"error", RouteKind::Error, kErrorKeys, kNeedsText, "Answers with an error."},
     {"commands",

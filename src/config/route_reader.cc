@@ -16,8 +16,7 @@ constexpr std::string_view kShapeHint =
     "such as pool_a, or {failover: {children: [pool_a, pool_b]}}";
 constexpr std::string_view kOthers = "all";
 /// Kinds that the Lua library or a later version has, and that are not built yet.
-constexpr std::string_view kLaterKinds[] = {"readwrite", "mirror", "nearcache", "coalesce",
-                                            "bridge"};
+constexpr std::string_view kLaterKinds[] = {"readwrite", "mirror", "bridge"};
 
 bool is_later_kind(std::string_view word) {
   return std::find(std::begin(kLaterKinds), std::end(kLaterKinds), word) != std::end(kLaterKinds);
@@ -81,9 +80,10 @@ void settle(RouteDraft& draft, Reader& reader) {
     draft.spec.children = {*std::move(draft.child_a), *std::move(draft.child_b)};
   }
   put_zone_first(draft, reader);
-  const bool has_counter = draft.spec.kind == RouteKind::Failover ||
-                           draft.spec.kind == RouteKind::ZoneFailover ||
-                           draft.spec.kind == RouteKind::RateLimit;
+  const bool has_counter =
+      draft.spec.kind == RouteKind::Failover || draft.spec.kind == RouteKind::ZoneFailover ||
+      draft.spec.kind == RouteKind::RateLimit || draft.spec.kind == RouteKind::NearCache ||
+      draft.spec.kind == RouteKind::Coalesce;
   if (!has_counter || !draft.counts) {
     draft.spec.counter.clear();
   } else if (draft.spec.counter.empty()) {

@@ -316,6 +316,12 @@ std::string arguments_text(const route::RouteSpec& spec) {
           route_text(spec.children.front()), spec.bucket.limit, spec.bucket.fill_rate,
           spec.bucket.tick.count(), bool_text(spec.is_bucket_shared),
           bool_text(spec.fails_until_limit), counter_text(spec));
+    case RouteKind::NearCache:
+      return fmt::format("child: {}, ttl: {}, max_value: {}{}", route_text(spec.children.front()),
+                         millis_text(spec.near_ttl.count()), bytes_text(spec.near_value_bytes_max),
+                         counter_text(spec));
+    case RouteKind::Coalesce:
+      return "child: " + route_text(spec.children.front()) + counter_text(spec);
     case RouteKind::Error:
       return "text: " + scalar(spec.text);
     case RouteKind::Commands:

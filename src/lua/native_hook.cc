@@ -9,7 +9,9 @@
 #include "lua/generator.h"
 #include "lua/worker_state.h"
 #include "pool/mcp_pool.h"
+#include "route/coalesce_route.h"
 #include "route/failover_routes.h"
+#include "route/near_route.h"
 #include "route/replicating_routes.h"
 
 namespace kvferry::lua {
@@ -143,6 +145,12 @@ std::unique_ptr<route::NativeRoute> NativeHook::make_waiting(std::string_view ki
   if (kind == "split") {
     return std::make_unique<route::SplitRoute>(setup());
   }
+  if (kind == "nearcache" && state_.copies() != nullptr) {
+    return std::make_unique<route::NearRoute>(setup(), *state_.copies(), options.near);
+  }
+  if (kind == "coalesce" && state_.writes() != nullptr) {
+    return std::make_unique<route::CoalesceRoute>(setup(), *state_.writes());
+  }
   return nullptr;
 }
 
@@ -216,10 +224,11 @@ void NativeHook::on_logged_reply(const route::RouteReply& reply, const route::Ro
   state_.on_reply(reply, &request, client_fd);
 }
 
-void NativeHook::count() {
+void NativeHook::count(route::RouteEvent event) {
+  const std::uint32_t counter = options.counters[static_cast<std::size_t>(event)];
   const UserCounters* counters = state_.user_counters_now();
-  if (options.counter != 0 && counters != nullptr && options.counter < counters->size()) {
-    state_.count_for_user(options.counter, 1);
+  if (counter != 0 && counters != nullptr && counter < counters->size()) {
+    state_.count_for_user(counter, 1);
   }
 }
 
@@ -313,6 +322,25 @@ void read_texts(lua_State* lua, NativeHook& hook) {
   lua_pop(lua, 3);
 }
 
+void read_counters(lua_State* lua, NativeHook& hook) {
+  using route::RouteEvent;
+  constexpr std::pair<RouteEvent, const char*> kFields[] = {
+      {RouteEvent::Repeat, "counter"},      {RouteEvent::Refused, "counter"},
+      {RouteEvent::Hit, "hit_counter"},     {RouteEvent::Miss, "miss_counter"},
+      {RouteEvent::Joined, "join_counter"},
+  };
+  for (const auto& [event, name] : kFields) {
+    hook.options.counters[static_cast<std::size_t>(event)] = read_count(lua, name);
+  }
+}
+
+void read_near(lua_State* lua, NativeHook& hook) {
+  hook.options.near = route::NearOptions{
+      .space = {.owner = route::SpaceOwner::Lua, .number = read_count(lua, "space")},
+      .ttl = base::Millis(read_count(lua, "ttl_ms")),
+      .value_bytes_max = read_count(lua, "max_value")};
+}
+
 void read_bucket(lua_State* lua, NativeHook& hook, WorkerState& state) {
   if (lua_getfield(lua, kFieldsPlace, "bucket") == LUA_TTABLE) {
     hook.options.bucket =
@@ -344,7 +372,8 @@ int make_route(lua_State* lua) {
   hook.options.fail_until_limit = read_flag(lua, "fail_until_limit");
   hook.options.failover_count = read_count(lua, "failover_count");
   hook.options.fixed_children = read_count(lua, "fixed_children");
-  hook.options.counter = read_count(lua, "counter");
+  read_counters(lua, hook);
+  read_near(lua, hook);
   if (kind != "null" && hook.child_count() == 0) {
     return raise_format(lua, "a route of kind %s needs children", lua_tostring(lua, kKindPlace));
   }

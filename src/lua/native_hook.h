@@ -6,6 +6,7 @@
 // Threads:   one worker.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "lua/hookable.h"
 #include "lua/stack.h"
 #include "route/native_route.h"
+#include "route/near_copies.h"
 #include "route/passing_routes.h"
 
 namespace kvferry::lua {
@@ -31,9 +33,11 @@ struct NativeOptions {
   bool fail_until_limit = false;
   std::uint32_t failover_count = 0;
   std::uint32_t fixed_children = 0;
-  std::uint32_t counter = 0;  // The user counter of what it counts; 0: none.
+  /// The user counters of what it counts, by route::RouteEvent; 0: none.
+  std::array<std::uint32_t, route::kRouteEvents> counters{};
   std::optional<base::Micros> wait;
   std::string ttl;
+  route::NearOptions near;
   std::optional<route::RateLimitRoute::Bucket> bucket;
 };
 
@@ -68,7 +72,7 @@ class NativeHook final : public Hookable, public call::ReplySink, private route:
   // route::RouteHost
   void on_logged_reply(const route::RouteReply& reply, const route::RouteRequest& request,
                        int client_fd) override;
-  void count() override;
+  void count(route::RouteEvent event) override;
   void on_lingering() override;
   void on_lingered() override;
   void on_kept(std::size_t bytes) override;

@@ -30,6 +30,11 @@
 #include "net/loop.h"
 #include "route/route_reply.h"
 
+namespace kvferry::route {
+class StoreTarget;
+class WriteGenerations;
+}  // namespace kvferry::route
+
 namespace kvferry::lua {
 
 class ScriptSlot;
@@ -124,6 +129,9 @@ class WorkerState final : private ConfigObjects {
     VmLimits limits;
     std::string profile_name{};  // Not empty: what is allocated is counted under this name.
     std::uint64_t failing_allocation = 0;  // Each n-th of requests fails, for tests; 0: none.
+    // For native routes that need them; both outlive the state.
+    route::StoreTarget* copies = nullptr;  // Where near caches keep copies.
+    route::WriteGenerations* writes = nullptr;
   };
   explicit WorkerState(const Setup& setup);
   ~WorkerState();
@@ -150,6 +158,8 @@ class WorkerState final : private ConfigObjects {
   call::CallPool& calls() { return setup_.calls; }
   /// The local cache as a target of scripts.
   call::Target& local() { return local_; }
+  route::StoreTarget* copies() { return setup_.copies; }
+  route::WriteGenerations* writes() { return setup_.writes; }
   ScriptStats& stats() { return setup_.stats; }
   NameCounts& names() { return setup_.names; }
   ScriptEvents& events() { return setup_.events; }

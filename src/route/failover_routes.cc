@@ -47,7 +47,7 @@ void FailoverRoute::go_on(RouteRun& run) {
       return;
     }
     if (run.tries != 0) {
-      host().count();
+      host().count(RouteEvent::Repeat);
     }
     const std::uint32_t child = child_of_try(run, run.tries++);
     run.enqueue(child);
@@ -112,7 +112,7 @@ void ZoneFailoverRoute::on_wait_over(RouteRun& run) {
     return;
   }
   run.tries = 1;
-  host().count();
+  host().count(RouteEvent::Repeat);
   run.enqueue_all();  // The first is used already.
   if (run.context().wait_until(run.child_count() - 1, WaitMode::FastGood, std::nullopt)) {
     run.answer_with_best();

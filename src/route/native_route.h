@@ -17,6 +17,7 @@
 
 #include "call/call.h"
 #include "net/loop.h"
+#include "route/route_event.h"
 #include "route/route_reply.h"
 #include "route/route_request.h"
 
@@ -35,8 +36,7 @@ class RouteHost {
   /// A reply of somebody whose answers are to be logged (call::ReplyLogging) has come.
   virtual void on_logged_reply(const RouteReply& reply, const RouteRequest& request,
                                int client_fd) = 0;
-  /// One more of what the route counts: extra tries, refused requests.
-  virtual void count() = 0;
+  virtual void count(RouteEvent event) = 0;
   /// A request that is answered still has sub-requests in flight; and none any more.
   virtual void on_lingering() = 0;
   virtual void on_lingered() = 0;

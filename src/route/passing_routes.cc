@@ -40,7 +40,7 @@ bool RateLimitRoute::take_token() {
 
 void RateLimitRoute::send(Call& call, const Request& request) {
   if (take_token() == fails_until_limit_) {
-    host().count();
+    host().count(RouteEvent::Refused);
     answer_null(call, request);
     return;
   }

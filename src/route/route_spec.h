@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "protocol/memcache/command.h"
+#include "route/route_event.h"
 #include "route/token_bucket.h"
 
 namespace kvferry::route {
@@ -31,7 +32,12 @@ enum class RouteKind : std::uint8_t {
   Error,
   Commands,
   Prefixes,
+  NearCache,
+  Coalesce,
 };
+
+/// A near cache keeps values up to this unless told otherwise.
+inline constexpr std::size_t kNearValueBytesDefault = std::size_t{64} * 1024;
 
 struct RouteSpec {
   RouteKind kind = RouteKind::Pool;
@@ -56,10 +62,15 @@ struct RouteSpec {
   TokenBucketOptions bucket;         // RateLimit.
   bool is_bucket_shared = false;     // RateLimit: one for all workers.
   bool fails_until_limit = false;    // RateLimit.
-  std::string counter;               // What it counts is found under this name; empty: nowhere.
+  base::Millis near_ttl{0};          // NearCache: how old what it serves may be.
+  std::size_t near_value_bytes_max = kNearValueBytesDefault;  // NearCache.
+  std::string counter;  // What it counts is found under this name; empty: nowhere.
 
   friend bool operator==(const RouteSpec&, const RouteSpec&) = default;
 };
+
+/// The name under which `event` of `spec` is counted; empty: it is not.
+std::string counter_name(const RouteSpec& spec, RouteEvent event);
 
 /// `visit(spec)` for it and everything below.
 template <typename Visit>

@@ -1,10 +1,13 @@
 #include "route/route_tree.h"
 
+#include <array>
 #include <utility>
 
 #include "base/check.h"
 #include "protocol/memcache/token_walker.h"
+#include "route/coalesce_route.h"
 #include "route/failover_routes.h"
+#include "route/near_route.h"
 #include "route/replicating_routes.h"
 #include "route/selecting_routes.h"
 #include "route/split_get.h"
@@ -14,13 +17,16 @@ namespace kvferry::route {
 /// What one route tells its tree.
 class RouteTree::Host final : public RouteHost {
  public:
-  Host(RouteTree& tree, base::Counter* counter) : tree_(tree), counter_(counter) {}
+  /// Null counters: nowhere.
+  using Counters = std::array<base::Counter*, kRouteEvents>;
+
+  Host(RouteTree& tree, const Counters& counters) : tree_(tree), counters_(counters) {}
 
   void on_logged_reply(const RouteReply& /*reply*/, const RouteRequest& /*request*/,
                        int /*client_fd*/) override {}
-  void count() override {
-    if (counter_ != nullptr) {
-      counter_->add(1);
+  void count(RouteEvent event) override {
+    if (base::Counter* const counter = counters_[static_cast<std::size_t>(event)]) {
+      counter->add(1);
     }
   }
   void on_lingering() override {}
@@ -35,7 +41,7 @@ class RouteTree::Host final : public RouteHost {
 
  private:
   RouteTree& tree_;
-  base::Counter* counter_;
+  Counters counters_;
 };
 
 class RouteTree::Builder {
@@ -48,6 +54,8 @@ class RouteTree::Builder {
     }
     const SharedBucket bucket =
         spec.is_bucket_shared ? setup_.buckets[buckets_used_++] : SharedBucket{};
+    const NearSpace space =
+        spec.kind == RouteKind::NearCache ? setup_.near_spaces[near_spaces_used_++] : NearSpace{};
     std::vector<RouteChild> children;
     children.reserve(spec.children.size());
     for (const RouteSpec& child : spec.children) {
@@ -56,15 +64,30 @@ class RouteTree::Builder {
     if (spec.kind == RouteKind::Direct) {
       return children.front();
     }
-    Host& host = tree_.hosts_.emplace_back(
-        tree_, spec.counter.empty() ? nullptr : setup_.counter(spec.counter));
+    Host& host = tree_.hosts_.emplace_back(tree_, counters_of(spec));
     const RouteSetup setup{
         .loop = setup_.loop, .calls = setup_.calls, .host = host, .children = std::move(children)};
-    tree_.routes_.push_back(make(spec, setup, bucket));
+    if (spec.kind == RouteKind::NearCache) {
+      tree_.routes_.push_back(std::make_unique<NearRoute>(
+          setup, *setup_.local,
+          NearOptions{
+              .space = space, .ttl = spec.near_ttl, .value_bytes_max = spec.near_value_bytes_max}));
+    } else {
+      tree_.routes_.push_back(make(spec, setup, bucket));
+    }
     return {.target = tree_.routes_.back().get(), .is_route = true};
   }
 
  private:
+  Host::Counters counters_of(const RouteSpec& spec) const {
+    Host::Counters counters{};
+    for (std::size_t i = 0; i < kRouteEvents; ++i) {
+      const std::string name = counter_name(spec, static_cast<RouteEvent>(i));
+      counters[i] = name.empty() ? nullptr : setup_.counter(name);
+    }
+    return counters;
+  }
+
   std::unique_ptr<NativeRoute> make(const RouteSpec& spec, const RouteSetup& setup,
                                     const SharedBucket& bucket) {
     switch (spec.kind) {
@@ -102,6 +125,9 @@ class RouteTree::Builder {
         return std::make_unique<CommandRoute>(setup, spec.commands);
       case RouteKind::Prefixes:
         return std::make_unique<PrefixRoute>(setup, spec.prefixes);
+      case RouteKind::Coalesce:
+        return std::make_unique<CoalesceRoute>(setup, *setup_.writes);
+      case RouteKind::NearCache:
       case RouteKind::Null:
       case RouteKind::Pool:
       case RouteKind::Direct:
@@ -117,6 +143,7 @@ class RouteTree::Builder {
   RouteTree& tree_;
   std::uint64_t seed_;
   std::size_t buckets_used_ = 0;
+  std::size_t near_spaces_used_ = 0;
 };
 
 std::vector<SharedBucket> make_shared_buckets(const RouteSpec& spec, base::SteadyTime now) {
@@ -134,7 +161,7 @@ RouteTree::RouteTree(const Setup& setup, const RouteSpec& spec)
   root_ = Builder(setup, *this).build(spec);
   if (!root_.is_route) {
     // A pool alone takes no requests whose answer is not wanted; a route makes them plain.
-    Host& host = hosts_.emplace_back(*this, nullptr);
+    Host& host = hosts_.emplace_back(*this, Host::Counters{});
     routes_.push_back(std::make_unique<DirectRoute>(
         RouteSetup{.loop = setup.loop, .calls = setup.calls, .host = host, .children = {root_}}));
     root_ = {.target = routes_.back().get(), .is_route = true};

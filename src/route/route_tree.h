@@ -22,8 +22,10 @@
 #include "call/call.h"
 #include "net/loop.h"
 #include "route/native_route.h"
+#include "route/near_copies.h"
 #include "route/passing_routes.h"
 #include "route/route_spec.h"
+#include "route/write_generations.h"
 
 namespace kvferry::route {
 
@@ -49,7 +51,11 @@ class RouteTree final : public call::Target, private call::ReplySink {
     /// Where a name is counted; null: nowhere.
     std::function<base::Counter*(std::string_view name)> counter;
     std::span<const SharedBucket> buckets;  // Of make_shared_buckets().
-    std::uint64_t seed = 1;                 // Of what is drawn by lot.
+    /// Of each near cache of the spec, in the order in which for_each_route() comes to them.
+    std::span<const NearSpace> near_spaces{};
+    StoreTarget* local = nullptr;        // Where near caches keep copies. Outlives the tree.
+    WriteGenerations* writes = nullptr;  // For coalescing routes. Outlives the tree.
+    std::uint64_t seed = 1;              // Of what is drawn by lot.
   };
 
   RouteTree(const Setup& setup, const RouteSpec& spec);

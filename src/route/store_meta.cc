@@ -6,6 +6,7 @@
 
 #include "protocol/memcache/base64.h"
 #include "protocol/memcache/meta_flags.h"
+#include "route/reserved_keys.h"
 #include "route/store_replies.h"
 #include "route/store_target.h"
 
@@ -58,7 +59,7 @@ void StoreTarget::on_meta(call::Call& call, const memcache::Request& request) {
   std::array<char, memcache::kDecodedKeyBytesMax> decoded;
   if (flags.has('b')) {
     const auto plain = memcache::decode_base64_key(request.key, decoded);
-    if (!plain.has_value() || plain->empty()) {
+    if (!plain.has_value() || plain->empty() || is_reserved(*plain)) {
       answer_error(call, MetaError::BadKey);
       return;
     }

@@ -66,7 +66,10 @@ void RouteRun::answer_with(std::uint32_t child) {
     answer_failure();
     return;
   }
-  const RouteReply& reply = context_.reply(child);
+  answer_like(context_.reply(child));
+}
+
+void RouteRun::answer_like(const RouteReply& reply) {
   if (reply.origin() == ReplyOrigin::Script) {
     answer(reply.bytes(), ReplyCode::Other, ReplyOrigin::Script);
   } else if (reply.is_empty() || (!reply.is_ok() && reply.type() != AnswerType::Error)) {
@@ -74,6 +77,10 @@ void RouteRun::answer_with(std::uint32_t child) {
   } else {
     answer(reply.bytes(), reply.wire_code(), ReplyOrigin::Answerer);
   }
+}
+
+void RouteRun::answer_text(std::string_view bytes, ReplyCode code) {
+  answer(bytes, code, ReplyOrigin::Answerer);
 }
 
 void RouteRun::answer_with_best() {
@@ -121,6 +128,8 @@ void RouteRun::free() {
   context_.reset();
   request_.reset();
   tries = 0;
+  mark = 0;
+  note = nullptr;
   RouteHost& host = route_.host();
   host.on_dropped(std::exchange(kept_bytes_, 0));
   route_.put_back(*this);

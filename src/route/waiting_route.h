@@ -26,6 +26,12 @@ inline constexpr std::size_t kFreeRunsMax = 256;
 
 class WaitingRoute;
 
+/// What a route keeps beside a run.
+class RunNote {
+ protected:
+  ~RunNote() = default;
+};
+
 class RouteRun final : private ContextHost {
  public:
   explicit RouteRun(WaitingRoute& route);
@@ -36,6 +42,7 @@ class RouteRun final : private ContextHost {
   void enqueue(std::uint32_t child) { context_.enqueue(child, request_); }
   void enqueue_all();
   Context& context() { return context_; }
+  RouteRequest& request() { return request_; }
   std::uint32_t child_count() const { return context_.handle_count(); }
   /// A definite answer, no miss of a read and no error, has come from `child`.
   bool is_hit(std::uint32_t child) const { return context_.class_of(child) == ResultClass::Good; }
@@ -48,6 +55,10 @@ class RouteRun final : private ContextHost {
 
   /// What came back from `child`; a failure when nothing has.
   void answer_with(std::uint32_t child);
+  /// What `reply` says, which may be that of another run.
+  void answer_like(const RouteReply& reply);
+  /// An answer that the route has composed.
+  void answer_text(std::string_view bytes, memcache::ReplyCode code);
   /// Context::best_of() all children.
   void answer_with_best();
   /// As if no item existed.
@@ -57,6 +68,9 @@ class RouteRun final : private ContextHost {
   // Notes of the route.
 
   std::uint32_t tries = 0;
+  std::uint64_t mark = 0;
+  base::SteadyTime begun{};
+  RunNote* note = nullptr;  // The route's own, which outlives its use here.
   /// The children in the order of this request, where that is not the route's own.
   std::vector<std::uint32_t> order;
 

@@ -17,6 +17,7 @@ local lib = {
     settings = {},
     handlers = {},      -- By name.
     counters = {},      -- Names of user counters that routes have asked for -> index.
+    spaces = {},        -- What near caches stand before, as text -> number of their copies.
 }
 
 do

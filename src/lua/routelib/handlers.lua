@@ -139,6 +139,41 @@ do
         end,
     }
 
+    -- Longest time to live of copies, and the largest value that one may be told to keep.
+    local NEAR_SECONDS_MAX = 3600
+    local NEAR_VALUE_MAX = 1024 * 1024 * 1024
+
+    builtin.nearcache = {
+        arguments = {
+            child = "child", ttl = "number", max_value = "integer", stats = "boolean",
+            stats_name = "string",
+        },
+        required = { "ttl" },
+        conf = function(route, args, ctx)
+            local ttl_ms = math.floor(args.ttl * 1000 + 0.5)
+            if ttl_ms < 1 or args.ttl > NEAR_SECONDS_MAX then
+                lib.fail(route.where, "%s: ttl must be 0.001 to %d seconds, not %s", route.title,
+                         NEAR_SECONDS_MAX, tostring(args.ttl))
+            end
+            local max_value = args.max_value or 64 * 1024
+            if max_value < 1 or max_value > NEAR_VALUE_MAX then
+                lib.fail(route.where, "%s: max_value must be 1 to %d bytes, not %d", route.title,
+                         NEAR_VALUE_MAX, max_value)
+            end
+            return {
+                children = { args.child }, space = lib.space_before(args.child), ttl_ms = ttl_ms,
+                max_value = max_value, hit_counter = counter(ctx, args, "_hits"),
+                miss_counter = counter(ctx, args, "_misses"),
+            }
+        end,
+    }
+    builtin.coalesce = {
+        arguments = { child = "child", stats = "boolean", stats_name = "string" },
+        conf = function(_, args, ctx)
+            return { children = { args.child }, join_counter = counter(ctx, args, "_joined") }
+        end,
+    }
+
     local function fits(kind, value)
         if kind == "integer" then
             return math.type(value) == "integer"

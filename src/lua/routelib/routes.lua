@@ -81,6 +81,51 @@ do
         kvferry_routelib_counters = after
     end
 
+    -- Copies of near caches: those that stand before equal children share them, and find them again after
+    -- a reload; a number is never given to other children. The table is a global for the reason above.
+    local function spaces_before()
+        return kvferry_routelib_spaces or { last = 0, known = {} }
+    end
+
+    -- The same text for equal children; nil for what cannot be compared.
+    local function describe(value)
+        if type(value) == "table" then
+            local parts = {}
+            for _, key in ipairs(lib.sorted_keys(value)) do
+                local text = describe(value[key])
+                if text == nil then
+                    return nil
+                end
+                parts[#parts + 1] = string.format("[%q]=%s", key, text)
+            end
+            return "{" .. table.concat(parts, ",") .. "}"
+        elseif type(value) == "string" or type(value) == "number" or type(value) == "boolean" then
+            return string.format("%q", value)
+        end
+        return nil
+    end
+
+    function lib.space_before(child)
+        local before = spaces_before()
+        local text = describe(child)
+        if text == nil then
+            text = {}
+        elseif lib.spaces[text] ~= nil then
+            return lib.spaces[text]
+        end
+        local number = before.known[text]
+        if number == nil then
+            lib.last_space = (lib.last_space or before.last) + 1
+            number = lib.last_space
+        end
+        lib.spaces[text] = number
+        return number
+    end
+
+    local function note_spaces()
+        kvferry_routelib_spaces = { last = lib.last_space or spaces_before().last, known = lib.spaces }
+    end
+
     -- Making routes.
 
     local function define_constructor(name)
@@ -349,6 +394,7 @@ do
             made.routers[i] = configure_router(router)
         end
         note_counters()
+        note_spaces()
         return made
     end
 

@@ -18,7 +18,27 @@ config::RouteConfig entry(const std::string& name, const std::string& counter) {
 
 RoutePlans plans_of(const std::vector<config::RouteConfig>& entries,
                     const RoutePlans& before = {}) {
-  return make_route_plans(entries, before, 2, base::SteadyTime{});
+  NearSpaces spaces;
+  return make_route_plans(entries, before, 2, base::SteadyTime{}, spaces);
+}
+
+config::RouteConfig near_entry(const std::string& name, const std::string& pool) {
+  config::RouteConfig config;
+  config.name = name;
+  config.spec.kind = route::RouteKind::NearCache;
+  config.spec.counter = name;
+  config.spec.children.resize(1);
+  config.spec.children[0].text = pool;
+  return config;
+}
+
+/// The number of the only near cache of each entry.
+std::vector<std::uint32_t> numbers_of(const RoutePlans& plans) {
+  std::vector<std::uint32_t> numbers;
+  for (const auto& plan : plans) {
+    numbers.push_back(plan->near_spaces.at(0).number);
+  }
+  return numbers;
 }
 
 TEST(RoutePlan, WhatHasNotChangedKeepsItsPlan) {
@@ -43,6 +63,31 @@ TEST(RoutePlan, CountersGoOnByName) {
 TEST(RoutePlan, RoutesOfOneNameCountTogether) {
   const RoutePlans plans = plans_of({entry("a", "x"), entry("b", "x")});
   EXPECT_EQ(plans[0]->counters.at("x"), plans[1]->counters.at("x"));
+}
+
+TEST(RoutePlan, HitsAndMissesOfNearCachesAreCountedApart) {
+  const RoutePlans plans = plans_of({near_entry("n", "a")});
+  EXPECT_TRUE(plans[0]->counters.contains("n_hits"));
+  EXPECT_TRUE(plans[0]->counters.contains("n_misses"));
+  EXPECT_EQ(plans[0]->counters.size(), 2U);
+}
+
+TEST(NearSpaces, BelongToWhatStandsBehindTheNearCache) {
+  NearSpaces spaces;
+  const auto plans = [&](const std::vector<config::RouteConfig>& entries,
+                         const RoutePlans& before) {
+    return make_route_plans(entries, before, 2, base::SteadyTime{}, spaces);
+  };
+  const RoutePlans first =
+      plans({near_entry("x", "a"), near_entry("y", "b"), near_entry("z", "a")}, {});
+  EXPECT_EQ(numbers_of(first), (std::vector<std::uint32_t>{1, 2, 1}));
+  auto longer = near_entry("x", "a");
+  longer.spec.near_ttl = base::Millis(5);
+  const RoutePlans second = plans({near_entry("y", "c"), longer}, first);
+  EXPECT_EQ(numbers_of(second), (std::vector<std::uint32_t>{3, 1}));
+  // b was not there for one configuration: what is in its copies is nobody's any more.
+  const RoutePlans third = plans({near_entry("x", "c")}, second);
+  EXPECT_EQ(numbers_of(plans({near_entry("x", "b")}, third)), (std::vector<std::uint32_t>{4}));
 }
 
 }  // namespace

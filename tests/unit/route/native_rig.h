@@ -1,6 +1,7 @@
 // Targets that a test answers for, and a host that counts, for tests of native routes.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -68,7 +69,11 @@ class CountingHost final : public RouteHost {
 
   void on_logged_reply(const RouteReply& /*reply*/, const RouteRequest& /*request*/,
                        int /*client_fd*/) override {}
-  void count() override { ++counted; }
+  void count(RouteEvent event) override {
+    ++counted;
+    ++events[static_cast<std::size_t>(event)];
+  }
+  int of(RouteEvent event) const { return events[static_cast<std::size_t>(event)]; }
   void on_lingering() override { ++lingering; }
   void on_lingered() override { --lingering; }
   void hold() override { ++held; }
@@ -77,6 +82,7 @@ class CountingHost final : public RouteHost {
   void on_dropped(std::size_t bytes) override { kept -= bytes; }
 
   int counted = 0;
+  std::array<int, kRouteEvents> events{};
   int lingering = 0;
   int held = 0;
   std::size_t kept = 0;

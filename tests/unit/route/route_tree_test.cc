@@ -40,12 +40,19 @@ class RouteTreeTest : public NativeRouteTest {
               return name == "a" ? a_ : name == "b" ? b_ : c_;
             },
             .counter = [this](std::string_view name) { return &counters_[std::string(name)]; },
-            .buckets = buckets},
+            .buckets = buckets,
+            .near_spaces = near_spaces_,
+            .local = &local_,
+            .writes = &writes_},
         spec);
   }
 
   base::MemoryBudget budget_{0};
   std::map<std::string, base::Counter> counters_;
+  std::vector<NearSpace> near_spaces_;
+  store::Store store_{store::StoreConfig{}};
+  StoreTarget local_{store_, rig_.budget, StoreTargetOptions{}};
+  WriteGenerations writes_;
 };
 
 TEST_F(RouteTreeTest, APoolAloneIsSentPlainRequests) {
@@ -113,6 +120,32 @@ TEST_F(RouteTreeTest, TheBudgetIsChargedForValuesWhileTheyAreKept) {
     }
   }
   EXPECT_LT(budget_.used_bytes(), kChargeStepBytes);
+}
+
+TEST_F(RouteTreeTest, NearCachesHaveTheSpacesOfTheirPlaces) {
+  const auto near = [](std::string name, std::string counter) {
+    RouteSpec spec = route(RouteKind::NearCache, {route(RouteKind::Coalesce, {pool(name)})});
+    spec.near_ttl = base::Millis(600'000);
+    spec.counter = spec.children[0].counter = std::move(counter);
+    return spec;
+  };
+  const RouteSpec spec = prefixes({"u:", "v:"}, {near("a", "x"), near("b", "y"), near("c", "z")});
+  near_spaces_ = {{.number = 7}, {.number = 8}, {.number = 9}};
+  const auto tree = make(spec);
+  const auto again = make(spec);
+  test::Outcome& first = send(*tree, "get u:1\r\n");
+  test::Outcome& second = send(*tree, "get u:1\r\n");
+  a_.answer("VALUE u:1 0 1\r\nx\r\nEND\r\n");
+  EXPECT_EQ(first.bytes, second.bytes);
+  EXPECT_EQ(send(*again, "get u:1\r\n").bytes, first.bytes);
+  EXPECT_EQ(counters_["x_hits"].get(), 1U);
+  EXPECT_EQ(counters_["x_misses"].get(), 2U);
+  EXPECT_EQ(counters_["x_joined"].get(), 1U);
+  near_spaces_ = {{.number = 8}, {.number = 7}, {.number = 9}};
+  const auto other = make(spec);
+  send(*other, "get u:1\r\n");
+  EXPECT_EQ(a_.take().size(), 2U);
+  a_.answer("END\r\n");
 }
 
 TEST_F(RouteTreeTest, CountsUnderTheNameOfTheRoute) {
