@@ -201,6 +201,9 @@ bool Reader::take(const MemcachedOption& option, std::string_view value) {
     case 'Y':
       made_.auth_file = value;
       return !value.empty() || refuse_value("-Y", "the name of a file", value);
+    case 'e':
+      made_.snapshot_file = value;
+      return !value.empty() || refuse_value("-e", "the name of a file", value);
     case 'o':
       return take_suboptions(value);
     case 'k':
@@ -208,7 +211,6 @@ bool Reader::take(const MemcachedOption& option, std::string_view value) {
     case 'r':
     case 'f':
     case 'n':
-    case 'e':
     case 'N':
       made_.ignored.push_back(std::string("-") + option.letter);
       return true;

@@ -32,6 +32,7 @@ std::string_view memcached_help() noexcept {
 -F, --disable-flush-all   refuse "flush_all"
 -X, --disable-dumping     refuse "stats cachedump" and "lru_crawler metadump"
 -W, --disable-watch       refuse "watch"
+-e, --memory-file=<file>  items are written to this file at the end and read from it at the start
 -Y, --auth-file=<file>    clients say who they are; lines of user:password, for SASL PLAIN too
 -D <char>                 delimiter of key prefixes (default ":"); turns "stats detail" on
 -Z, --enable-ssl          clients speak TLS, but at Unix sockets and -l notls:<addr>
@@ -53,7 +54,7 @@ std::string_view memcached_help() noexcept {
    - ssl_wbuf_size, ssl_kernel_tls: accepted, without effect
    - ext_path:            file of the flash tier: accepted, values stay in memory
 
-Without effect, as kvferry needs no such tuning: -k -L -r -f -n -e -N and, of -o, the names that begin
+Without effect, as kvferry needs no such tuning: -k -L -r -f -n -N and, of -o, the names that begin
 with hash, lru_, slab_, hot_, warm_, ext_, and maxconns_fast, track_sizes, modern and the like; each
 may have no_ in front. The log names those that were given.
 Not served, and therefore refused: -S (say -Y).

@@ -151,6 +151,9 @@ config::Model memcached_model(const MemcachedOptions& options) {
   model.process.workers = options.workers;
   model.process.store.memory_bytes = options.memory_bytes;
   model.process.store.item_bytes_max = options.item_bytes_max;
+  model.process.store.snapshot = options.snapshot_file;
+  // memcached begins anew when it cannot use what it finds.
+  model.process.store.on_bad_snapshot = config::OnBadSnapshot::StartEmpty;
   model.process.log.level = log_level_of(options.verbosity);
   model.process.io = options.io;
   config::PoolConfig pool;

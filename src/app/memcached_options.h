@@ -39,7 +39,8 @@ struct MemcachedOptions {
   char prefix_delimiter = ':';
   std::string user;
   std::string pid_file;
-  std::string auth_file;  // Empty: no authentication.
+  std::string auth_file;      // Empty: no authentication.
+  std::string snapshot_file;  // Empty: none (-e).
 
   bool has_tls = false;  // -Z
   net::TlsOptions tls{.has_session_cache = false};

@@ -74,32 +74,6 @@ Server::~Server() {
   }
 }
 
-int Server::run() {
-  if (auto started = start(); !started) {
-    if (log_ != nullptr) {
-      log_->flush();
-    }
-    static_cast<void>(std::fprintf(stderr, "kvferry: %s\n", started.error().text().c_str()));
-    for (auto& worker : workers_) {
-      worker->drain(base::Millis(0));
-    }
-    for (auto& worker : workers_) {
-      worker->join();
-    }
-    return 1;
-  }
-  loop_->run();
-  for (auto& worker : workers_) {
-    worker->join();
-  }
-  log_->write(base::LogLevel::Notice, "app", "ended", {});
-  log_->flush();
-  if (!options_.pid_file.empty()) {
-    static_cast<void>(unlink(options_.pid_file.c_str()));
-  }
-  return 0;
-}
-
 base::Result<void> Server::start() {
   auto loaded = load();
   if (!loaded) {
@@ -110,6 +84,9 @@ base::Result<void> Server::start() {
   }
   if (auto watching = watch_signals(); !watching) {
     return watching;
+  }
+  if (auto filled = read_snapshot(loaded->process.store); !filled) {
+    return filled;
   }
   open_scripts(*loaded);
   if (auto started = start_workers(*loaded); !started) {

@@ -82,6 +82,11 @@ class Server final : private WorkerHost {
   base::Result<void> start();
   base::Result<void> open_basics(const config::Model& model);
   base::Result<void> open_store(const config::ProcessOptions& process);
+  /// Fills the store from its snapshot, when there is one. Clients come later: none of them meets a
+  /// store that is half full.
+  base::Result<void> read_snapshot(const config::StoreOptions& options);
+  /// At the end, when no worker uses the store any more. False: there should be one, and is none.
+  bool write_snapshot();
   route::StoreTargetOptions store_target_options();
   void open_scripts(const config::Model& model);
   base::Result<void> start_workers(const config::Model& model);

@@ -1,6 +1,7 @@
 // How a server lives on: signals, reloads, ticks, and its end.
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <poll.h>
 #include <unistd.h>
 #include <utility>
@@ -16,6 +17,33 @@ namespace {
 constexpr base::Millis kTick{100};
 
 }  // namespace
+
+int Server::run() {
+  if (auto started = start(); !started) {
+    if (log_ != nullptr) {
+      log_->flush();
+    }
+    static_cast<void>(std::fprintf(stderr, "kvferry: %s\n", started.error().text().c_str()));
+    for (auto& worker : workers_) {
+      worker->drain(base::Millis(0));
+    }
+    for (auto& worker : workers_) {
+      worker->join();
+    }
+    return 1;
+  }
+  loop_->run();
+  for (auto& worker : workers_) {
+    worker->join();
+  }
+  const bool is_kept = write_snapshot();
+  log_->write(base::LogLevel::Notice, "app", "ended", {});
+  log_->flush();
+  if (!options_.pid_file.empty()) {
+    static_cast<void>(unlink(options_.pid_file.c_str()));
+  }
+  return is_kept ? 0 : 1;
+}
 
 base::Result<void> Server::watch_signals() {
   sigset_t set;
@@ -44,8 +72,14 @@ void Server::on_signal(unsigned /*events*/) {
   signalfd_siginfo info{};
   while (read(signal_fd_, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
     switch (static_cast<int>(info.ssi_signo)) {
-      case SIGHUP:
       case SIGUSR1:
+        // memcached ends for a warm start at this signal.
+        if (!wishes_.snapshot_file.empty()) {
+          drain();
+          break;
+        }
+        [[fallthrough]];
+      case SIGHUP:
         if (auto reopened = log_->reopen(); !reopened) {
           log_->write(base::LogLevel::Error, "app", "cannot reopen the log",
                       {{"error", reopened.error().text()}});

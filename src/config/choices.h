@@ -15,6 +15,7 @@ inline constexpr std::array<std::string_view, 6> kDistributionWords = {
     "ketama", "modula", "random", "jump", "rendezvous", "ring_memcached"};
 inline constexpr std::array<std::string_view, 2> kNamingWords = {"twemproxy", "libmemcached"};
 inline constexpr std::array<std::string_view, 2> kOnDownWords = {"keep", "rehash"};
+inline constexpr std::array<std::string_view, 2> kOnBadSnapshotWords = {"refuse", "start_empty"};
 inline constexpr std::array<std::string_view, 3> kOnPartialWords = {"error", "element", "null"};
 inline constexpr std::array<std::string_view, 2> kErrorStyleWords = {"kvferry", "twemproxy"};
 inline constexpr std::array<std::string_view, 3> kProtocolWords = {"memcache", "redis", "store"};

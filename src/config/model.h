@@ -109,9 +109,15 @@ struct AdminOptions {
   friend bool operator==(const AdminOptions&, const AdminOptions&) = default;
 };
 
+/// What becomes of a start whose snapshot cannot be read.
+enum class OnBadSnapshot : std::uint8_t { Refuse, StartEmpty };
+
 struct StoreOptions {
   std::uint64_t memory_bytes = std::uint64_t{64} << 20;
   std::uint64_t item_bytes_max = std::uint64_t{1} << 20;
+  std::string snapshot;  // The path of its file; empty: none.
+  OnBadSnapshot on_bad_snapshot = OnBadSnapshot::Refuse;
+  base::Millis snapshot_timeout{60000};  // Of reading it, and of writing it.
 
   friend bool operator==(const StoreOptions&, const StoreOptions&) = default;
 };

@@ -185,6 +185,32 @@ constexpr Key<StoreOptions> kStoreKeys[] = {
      [](StoreOptions& store, const Value& value, Reader&) {
        store.item_bytes_max = to_u64(value);
      }},
+    {{.name = "snapshot",
+      .type = ValueType::Text,
+      .doc =
+          "A file that items are written to at a clean end, and read from at the next start; see "
+          "[operations](operations.md#warm-start)."},
+     [](StoreOptions& store, const Value& value, Reader&) { store.snapshot = value.text; }},
+    {{.name = "on_bad_snapshot",
+      .type = ValueType::Enum,
+      .default_text = "refuse",
+      .doc =
+          "Whether kvferry starts without items when the snapshot cannot be read, or not at all.",
+      .choices = kOnBadSnapshotWords},
+     [](StoreOptions& store, const Value& value, Reader&) {
+       store.on_bad_snapshot = static_cast<OnBadSnapshot>(value.choice);
+     }},
+    {{.name = "snapshot_timeout",
+      .type = ValueType::Duration,
+      .least = 1,
+      .most = 24 * kHourMillis,
+      .default_text = "1m",
+      .doc =
+          "How long the start may wait for items, which are fewer then; and how long the end may, "
+          "which leaves no snapshot then."},
+     [](StoreOptions& store, const Value& value, Reader&) {
+       store.snapshot_timeout = base::Millis(value.number);
+     }},
 };
 
 constexpr ReservedKey kReservedProcessKeys[] = {{"lua"}, {"users"}, {"acl_file"}};

@@ -244,6 +244,11 @@ std::string store_text(const StoreOptions& store, YamlForm form) {
   Lines<StoreOptions> lines(store_keys(), form, "    ");
   lines.add("memory", bytes_text(store.memory_bytes));
   lines.add("item_size_max", bytes_text(store.item_bytes_max));
+  if (!store.snapshot.empty()) {
+    lines.add("snapshot", scalar(store.snapshot));
+  }
+  lines.add("on_bad_snapshot", word(kOnBadSnapshotWords, store.on_bad_snapshot));
+  lines.add("snapshot_timeout", millis_text(store.snapshot_timeout.count()));
   return lines.text();
 }
 

@@ -296,6 +296,18 @@ std::size_t Shard::frames_max() {
   return space_.frames_max();
 }
 
+std::uint64_t Shard::next_cas() {
+  const ShardGuard guard(lock_);
+  return cas_next_;
+}
+
+void Shard::raise_cas(std::uint64_t cas) {
+  const ShardGuard guard(lock_);
+  if (cas_step_ != 0 && cas_next_ <= cas) {
+    cas_next_ += ((cas - cas_next_) / cas_step_ + 1) * cas_step_;
+  }
+}
+
 StoreStats Shard::stats() {
   const ShardGuard guard(lock_);
   return space_.stats();

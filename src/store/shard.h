@@ -72,6 +72,10 @@ class alignas(64) Shard {
   std::size_t frames_max();
   StoreStats stats();
   void reset_counters();
+  /// The CAS unique that comes next.
+  std::uint64_t next_cas();
+  /// Goes on above `cas`.
+  void raise_cas(std::uint64_t cas);
 
  private:
   enum class Verdict : std::uint8_t { Store, Join, Refuse };

@@ -185,6 +185,20 @@ std::size_t Store::set_memory_limit(std::size_t limit_bytes) {
   return limit;
 }
 
+std::uint64_t Store::last_cas() {
+  std::uint64_t last = 0;
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    last = std::max(last, shard->next_cas());
+  }
+  return last;
+}
+
+void Store::raise_cas(std::uint64_t cas) {
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    shard->raise_cas(cas);
+  }
+}
+
 StoreStats Store::snapshot() {
   StoreStats sum;
   for (const std::unique_ptr<Shard>& shard : shards_) {

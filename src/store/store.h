@@ -86,6 +86,10 @@ class Store {
   const StoreConfig& config() const noexcept { return config_; }
   std::size_t limit_bytes() const noexcept { return limit_bytes_.load(std::memory_order_relaxed); }
   std::size_t shard_count() const noexcept { return shard_count_; }
+  /// No CAS unique that the store has chosen is above it; and none that it chooses from now on is
+  /// `cas` or below.
+  std::uint64_t last_cas();
+  void raise_cas(std::uint64_t cas);
   StoreStats snapshot();
   void reset_counters();
 

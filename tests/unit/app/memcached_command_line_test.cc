@@ -55,9 +55,10 @@ TEST(MemcachedCommandLine, DefaultsAreMemcacheds) {
 }
 
 TEST(MemcachedCommandLine, TakesShortOptionsInEveryForm) {
-  const MemcachedOptions options = accepted(
-      {"-vv", "-m128", "-I", "2m", "-t", "3",     "-c",  "77", "-R", "5",  "-MCF",  "-XWA", "-d",
-       "-u",  "root",  "-P", "/p", "-Y", "users", "-D|", "-U", "0",  "-B", "ascii", "word"});
+  const MemcachedOptions options =
+      accepted({"-vv",   "-m128", "-I",   "2m",  "-t", "3",    "-c", "77",    "-R",
+                "5",     "-MCF",  "-XWA", "-d",  "-u", "root", "-P", "/p",    "-Y",
+                "users", "-e",    "kept", "-D|", "-U", "0",    "-B", "ascii", "word"});
   EXPECT_EQ(options.verbosity, 2U);
   EXPECT_EQ(options.memory_bytes, std::uint64_t{128} << 20);
   EXPECT_EQ(options.item_bytes_max, std::uint64_t{2} << 20);
@@ -70,6 +71,7 @@ TEST(MemcachedCommandLine, TakesShortOptionsInEveryForm) {
   EXPECT_EQ(options.user, "root");
   EXPECT_EQ(options.pid_file, "/p");
   EXPECT_EQ(options.auth_file, "users");
+  EXPECT_EQ(options.snapshot_file, "kept");
   EXPECT_EQ(options.prefix_delimiter, '|');
 }
 
@@ -143,10 +145,10 @@ TEST(MemcachedCommandLine, TakesTheLastEngine) {
 
 TEST(MemcachedCommandLine, NamesWhatHasNoEffect) {
   const MemcachedOptions options =
-      accepted({"-kLr", "-f", "1.25", "-n48", "-e", "/m", "-o",
+      accepted({"-kLr", "-f", "1.25", "-n48", "-o",
                 "modern,no_lru_crawler,hashpower=20,slab_automove=2,slab_reassign,ext_path=/f:1g"});
   EXPECT_THAT(options.ignored,
-              ElementsAre("-k", "-L", "-r", "-f", "-n", "-e", "-o modern", "-o no_lru_crawler",
+              ElementsAre("-k", "-L", "-r", "-f", "-n", "-o modern", "-o no_lru_crawler",
                           "-o hashpower", "-o slab_automove", "-o slab_reassign", "-o ext_path"));
 }
 

@@ -29,7 +29,9 @@ constexpr const char* kFiles[] = {
     "preconnect: true\n",
     "kvferry:\n  workers: 3\n  io: uring\n  memory_limit: 1025mb\n  item_size_max: 1kb\n"
     "  log: {file: \"/tmp/a b\", level: warning, format: json}\n"
-    "  admin: {listen: /run/admin.sock 0600, token: env:T}\n  store: {memory: 1mb}\n"
+    "  admin: {listen: /run/admin.sock 0600, token: env:T}\n  store: {memory: 1mb, snapshot: \"/a "
+    "b\",\n"
+    "    on_bad_snapshot: start_empty, snapshot_timeout: 1500ms}\n"
     "  drain_timeout: 0s\n  watch: true\n  reload_on_hup: false\n",
     "a:\n  protocol: store\nb:\n  protocol: store\n  listen: h:9\n"
     "kvferry:\n  routes:\n"
