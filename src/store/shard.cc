@@ -268,6 +268,11 @@ bool Shard::visit_bucket(std::size_t number, Instant now, ItemVisitor visit) {
   return true;
 }
 
+std::size_t Shard::bucket_count() {
+  const ShardGuard guard(lock_);
+  return space_.index().bucket_count();
+}
+
 void Shard::set_observer(EvictionObserver* observer) {
   const ShardGuard guard(lock_);
   space_.set_observer(observer);

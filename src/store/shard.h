@@ -3,12 +3,12 @@
 // Threads: any; nothing larger than kInlineBytesMax is copied while the lock is held.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "store/item_copy.h"
 #include "store/item_space.h"
 #include "store/operations.h"
 #include "store/pending_value.h"
@@ -39,15 +39,22 @@ class alignas(64) Shard {
   DeleteResult remove(const Key& key, const DeleteOptions& options, Instant now);
   ArithResult add_delta(const Key& key, const ArithOptions& options, Instant now);
 
+  // For store/store.h, which says more.
+
+  void copy(const Key& key, Instant now, ItemCopy& copy);
+  /// `value` is at most kInlineBytesMax long.
+  EditStatus replace(const Key& key, const ItemCopy& copy, const EditOptions& options,
+                     std::string_view value, Instant now);
+  /// Takes the pieces of `value`, which is filled, when it is Done.
+  EditStatus replace(const Key& key, const ItemCopy& copy, const EditOptions& options,
+                     PendingValue& value, Instant now);
+  EditStatus remove_copied(const Key& key, const ItemCopy& copy, Instant now);
+  EditStatus set_exptime(const Key& key, const ItemCopy& copy, Instant exptime, Instant now);
+
   /// What append and prepend to a large value start from.
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): `rest` is filled as far as it is used
   struct JoinBase {
     StoreStatus status = StoreStatus::Stored;  // Not Stored: the operation ends with this.
-    bool is_found = false;
-    std::uint64_t value_bytes = 0;
-    Piece* first_piece = nullptr;  // Pinned by `pieces`.
-    ItemRef pieces;
-    std::array<char, kInlineBytesMax> rest;  // The bytes that lie in the record; the others unset.
+    ItemCopy item;
   };
   void begin_join(const Key& key, const StoreOptions& options, Instant now, JoinBase& base);
   /// Stores `joined` if the item still is what `base` says; nullopt: it is not, begin again.
@@ -63,6 +70,7 @@ class alignas(64) Shard {
 
   /// Shows the live items of bucket `number` of the index; false when there is no such bucket.
   bool visit_bucket(std::size_t number, Instant now, ItemVisitor visit);
+  std::size_t bucket_count();
   void set_observer(EvictionObserver* observer);
 
   /// Hides everything stored so far, at `when`; kNever or what has passed: now.
@@ -98,6 +106,11 @@ class alignas(64) Shard {
   Slot give_exptime(const Key& key, Slot slot, Instant exptime, Instant now) KVF_REQUIRES(lock_);
   Slot give_cas(const Key& key, Slot slot, std::uint64_t cas, Instant now) KVF_REQUIRES(lock_);
   ItemView view_of(const Record& record, Instant now);
+  void fill_copy(const Record& record, ItemCopy& copy) KVF_REQUIRES(lock_);
+  static bool has_same_value(const Record& record, const ItemCopy& copy);
+  static bool is_same(const Slot& slot, const ItemCopy& copy);
+  EditStatus edit(const Key& key, const ItemCopy& copy, const EditOptions& options, NewRecord item,
+                  Instant now);
   /// What is stored when `decision` says so: the options, and what is kept of `old`.
   static NewRecord new_record(const Record* old, const StoreOptions& options,
                               const Decision& decision);

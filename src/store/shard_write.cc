@@ -1,4 +1,5 @@
 // The writing operations of a shard.
+#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -236,16 +237,8 @@ void Shard::begin_join(const Key& key, const StoreOptions& options, Instant now,
   const Record* const old = slot ? &slot.record() : nullptr;
   const Decision decision = decide(old, options);
   base.status = decision.verdict == Verdict::Refuse ? decision.status : StoreStatus::Stored;
-  base.is_found = decision.verdict == Verdict::Join;
-  if (!base.is_found) {
-    return;
-  }
-  const std::string_view rest = old->inline_value();
-  base.value_bytes = old->value_bytes();
-  rest.copy(base.rest.data(), rest.size());
-  base.first_piece = old->has(kLarge) ? old->first_piece() : nullptr;
-  if (base.first_piece != nullptr) {
-    base.pieces = pin(*this, base.first_piece);
+  if (decision.verdict == Verdict::Join) {
+    fill_copy(*old, base.item);
   }
 }
 
@@ -258,13 +251,7 @@ std::optional<StoreResult> Shard::finish_join(const Key& key, const StoreOptions
   Slot slot = find(key, now, miss);
   const Record* const old = slot ? &slot.record() : nullptr;
   const Decision decision = decide(old, options);
-  if (decision.verdict != Verdict::Join || old->value_bytes() != base.value_bytes) {
-    return std::nullopt;
-  }
-  // Pinned pieces cannot have become another value's, and the rest is compared itself.
-  const std::string_view rest = old->inline_value();
-  if ((old->has(kLarge) ? old->first_piece() : nullptr) != base.first_piece ||
-      std::memcmp(rest.data(), base.rest.data(), rest.size()) != 0) {
+  if (decision.verdict != Verdict::Join || !has_same_value(*old, base.item)) {
     return std::nullopt;
   }
   NewRecord item = new_record(old, options, decision);

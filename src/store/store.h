@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "store/frame_pool.h"
+#include "store/item_copy.h"
 #include "store/key.h"
 #include "store/operations.h"
 #include "store/pending_value.h"
@@ -68,6 +69,20 @@ class Store {
   /// Stores a filled value; `value` is empty afterwards.
   StoreResult store(const Key& key, const StoreOptions& options, PendingValue& value, Instant now);
 
+  // For operations that decide by the old value: see item_copy.h.
+
+  /// Copies the item of `key`, as a read would.
+  void copy(const Key& key, Instant now, ItemCopy& copy);
+  /// Stores `value` in the place of what `copy` says, which may be nothing.
+  EditStatus replace(const Key& key, const ItemCopy& copy, const EditOptions& options,
+                     std::string_view value, Instant now);
+  EditStatus remove_copied(const Key& key, const ItemCopy& copy, Instant now);
+  /// Of an item that was found.
+  EditStatus set_exptime(const Key& key, const ItemCopy& copy, Instant exptime, Instant now);
+
+  /// Shows the live items of some bucket that has any; false when there is none. Where the search
+  /// begins is decided by `random`.
+  bool visit_any(std::uint64_t random, Instant now, ItemVisitor visit);
   /// Shows a few live items, each while it is locked, and moves `place` on; false at the end. Items
   /// stored meanwhile may be missing, others may be met twice.
   bool walk(WalkPlace& place, Instant now, ItemVisitor visit);

@@ -31,13 +31,12 @@ bool copy_part(PendingValue& joined, const PendingValue& part, Instant now) {
 }
 
 bool copy_base(PendingValue& joined, Shard::JoinBase& base, Instant now) {
-  while (base.pieces.has_more()) {
-    if (!joined.append(base.pieces.take(), now)) {
+  while (base.item.pieces.has_more()) {
+    if (!joined.append(base.item.pieces.take(), now)) {
       return false;
     }
   }
-  const auto rest_bytes = Record::inline_bytes_of(static_cast<std::size_t>(base.value_bytes));
-  return joined.append(std::string_view(base.rest.data(), rest_bytes), now);
+  return joined.append(base.item.rest_view(), now);
 }
 
 /// One try; nullopt when the item changed meanwhile.
@@ -54,8 +53,8 @@ std::optional<StoreResult> try_join(const Store& store, Shard& shard, const Key&
   if (base.status != StoreStatus::Stored) {
     return refused(base.status);
   }
-  const std::uint64_t joined_bytes = base.value_bytes + part_bytes;
-  if (!base.is_found || joined_bytes <= kInlineBytesMax) {
+  const std::uint64_t joined_bytes = base.item.value_bytes + part_bytes;
+  if (!base.item.is_found || joined_bytes <= kInlineBytesMax) {
     // Nothing to join with any more, or too little to need this.
     return shard.store(key, options, part, now);
   }
