@@ -38,10 +38,10 @@ bool Shard::is_same(const Slot& slot, const ItemCopy& copy) {
 }
 
 void Shard::copy(const Key& key, Instant now, ItemCopy& copy) {
+  copy.pieces.release();  // Takes the lock itself.
+  copy.is_found = false;
   const ShardGuard guard(lock_);
   on_time(now);
-  copy.pieces.release();
-  copy.is_found = false;
   Miss miss{};
   Slot slot = find(key, now, miss);
   if (!slot) {
