@@ -9,9 +9,9 @@
 #include "base/check.h"
 
 #if defined(__SANITIZE_THREAD__)
-/// Debian's Lua is hardened: it leaves by this function, which ThreadSanitizer does not know, so each
-/// error and each yield left frames on the stack that it keeps, and everything became slower with
-/// every request.
+/// Debian's Lua is hardened: it leaves by this function, which ThreadSanitizer does not know, so
+/// each error and each yield left frames on the stack that it keeps, and everything became slower
+/// with every request.
 extern "C" [[noreturn]] void __longjmp_chk(jmp_buf place, int value) {
   longjmp(place, value);
 }

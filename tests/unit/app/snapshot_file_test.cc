@@ -83,7 +83,7 @@ TEST_F(SnapshotFileTest, TakesThePlaceOfTheOldOneOnlyWhenItIsWhole) {
     const auto written = write_snapshot(path(), store_, kNow, [&] { return stop; });
     ASSERT_FALSE(written);
     EXPECT_EQ(written.error().text(),
-              "snapshot " + path() +
+              "snapshot " + path() + ".new" +
                   (stop == SnapshotStop::TimeIsOver ? ": writing took longer than snapshot_timeout"
                                                     : ": a signal came while writing"));
     EXPECT_EQ(bytes_of("snap"), old);
@@ -114,7 +114,7 @@ TEST_F(SnapshotFileTest, WhatDoesNotFitIsNamedAndLeft) {
   EXPECT_EQ(refusal(),
             "snapshot " + path() + ": byte 5: the snapshot is cut off: it has 5 bytes and no end");
   folder_.write("snap", std::string(50, 'x'));
-  EXPECT_EQ(refusal(), "snapshot " + path() +
+  EXPECT_EQ(refusal(), "snapshot " + path() + ".new" +
                            ": byte 0: this is no snapshot of kvferry, which begins with KVFSNAP");
   EXPECT_TRUE(exists("snap"));
   fs::remove(path());

@@ -60,7 +60,7 @@ std::string bulk(std::string_view bytes) {
 TEST_F(StoreCommandsTest, AnswersAsRedisServerDoes) {
   for (const Version version : {Version::Two, Version::Three}) {
     version_ = version;
-    std::ifstream file("tests/data/redis/replies.txt");
+    std::ifstream file(std::string(KVF_TEST_DATA) + "/data/redis/replies.txt");
     std::string line;
     std::string request;
     std::string got;
