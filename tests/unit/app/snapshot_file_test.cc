@@ -114,7 +114,7 @@ TEST_F(SnapshotFileTest, WhatDoesNotFitIsNamedAndLeft) {
   EXPECT_EQ(refusal(),
             "snapshot " + path() + ": byte 5: the snapshot is cut off: it has 5 bytes and no end");
   folder_.write("snap", std::string(50, 'x'));
-  EXPECT_EQ(refusal(), "snapshot " + path() + ".new" +
+  EXPECT_EQ(refusal(), "snapshot " + path() +
                            ": byte 0: this is no snapshot of kvferry, which begins with KVFSNAP");
   EXPECT_TRUE(exists("snap"));
   fs::remove(path());
