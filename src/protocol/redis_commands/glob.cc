@@ -36,8 +36,9 @@ class ByteMatcher {
     const auto in_order = [this](char value) {
       return static_cast<unsigned char>(is_case_ignored_ ? small_letter(value) : value);
     };
-    const auto [first, last] = std::minmax(in_order(low), in_order(high));
-    return in_order(byte) >= first && in_order(byte) <= last;
+    const unsigned char first = in_order(low);
+    const unsigned char last = in_order(high);
+    return in_order(byte) >= std::min(first, last) && in_order(byte) <= std::max(first, last);
   }
   /// A set that is not closed ends with the pattern.
   bool match_set(std::size_t& at, char byte) const noexcept {
