@@ -1,7 +1,7 @@
 // Makes the source of the command table when kvferry is built: generate_table <commands.csv>
 // <table.cc>
-#include <cstdio>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 namespace {
 
 int fail(const std::string& file, const std::string& why) {
-  std::fprintf(stderr, "%s:%s\n", file.c_str(), why.c_str());
+  std::cerr << file << ':' << why << '\n';
   return 1;
 }
 

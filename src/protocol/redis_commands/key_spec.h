@@ -52,10 +52,10 @@ struct KeySpec {
 
   Begin begin = Begin::Unknown;
   Find find = Find::Unknown;
-  std::int8_t begin_at = 0;  // The index, or where the search for the word begins.
-  std::int8_t last = 0;      // Range: the last key; KeyNum: where the number is.
-  std::int8_t step = 1;
-  std::int8_t limit = 0;  // Range: divides what is left; KeyNum: where the first key is.
+  std::int16_t begin_at = 0;  // The index, or where the search for the word begins.
+  std::int16_t last = 0;      // Range: the last key; KeyNum: where the number is.
+  std::int16_t step = 1;
+  std::int16_t limit = 0;  // Range: divides what is left; KeyNum: where the first key is.
   std::uint16_t access = 0;
   std::string_view keyword{};
 };

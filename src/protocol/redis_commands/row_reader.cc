@@ -39,7 +39,7 @@ class RowReader {
 
  private:
   void fail(std::string_view what, std::string_view value, std::string_view why);
-  std::int8_t number(std::string_view what, std::string_view text);
+  std::int16_t number(std::string_view what, std::string_view text);
   std::uint32_t bits(std::string_view what, std::string_view words,
                      std::span<const std::string_view> names);
   std::size_t place(std::string_view what, std::string_view word,
@@ -61,7 +61,7 @@ void RowReader::fail(std::string_view what, std::string_view value, std::string_
   }
 }
 
-std::int8_t RowReader::number(std::string_view what, std::string_view text) {
+std::int16_t RowReader::number(std::string_view what, std::string_view text) {
   std::int32_t value = 0;
   const char* const end = text.data() + text.size();
   // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end goes with it.
@@ -69,7 +69,7 @@ std::int8_t RowReader::number(std::string_view what, std::string_view text) {
   if (code != std::errc{} || stop != end || value < -kPlaceMax || value > kPlaceMax) {
     fail(what, text, "not a number from -100 to 100");
   }
-  return static_cast<std::int8_t>(value);
+  return static_cast<std::int16_t>(value);
 }
 
 std::uint32_t RowReader::bits(std::string_view what, std::string_view words,
@@ -144,8 +144,8 @@ void RowReader::read_find(std::string_view& words, KeySpec& spec) {
   const bool is_range = yes_or_no("key_specs", find, "range", "keynum");
   spec.find = is_range ? KeySpec::Find::Range : KeySpec::Find::KeyNum;
   spec.last = number("key_specs", cut(words, " "));
-  std::int8_t second = number("key_specs", cut(words, " "));
-  std::int8_t third = number("key_specs", cut(words, " "));
+  const std::int16_t second = number("key_specs", cut(words, " "));
+  const std::int16_t third = number("key_specs", cut(words, " "));
   // COMMAND INFO tells last, step, limit of a range, but place, first, step of a number of keys.
   spec.step = is_range ? second : third;
   spec.limit = is_range ? third : second;
