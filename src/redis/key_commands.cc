@@ -4,8 +4,8 @@
 #include <system_error>
 #include <vector>
 
+#include "protocol/resp/glob.h"
 #include "protocol/resp/integer.h"
-#include "redis/glob.h"
 #include "redis/store_commands.h"
 
 namespace kvferry::redis {
@@ -70,7 +70,7 @@ struct KeyCollector {
 
   void on_item(const store::ItemView& item) {
     ++seen;
-    if (options.has_strings && matches_glob(options.pattern, item.key)) {
+    if (options.has_strings && resp::matches_glob(options.pattern, item.key)) {
       keys.emplace_back(item.key);
     }
   }

@@ -10,10 +10,10 @@
 #include "protocol/redis_commands/command_errors.h"
 #include "protocol/redis_commands/command_names.h"
 #include "protocol/redis_commands/command_table.h"
-#include "protocol/redis_commands/glob.h"
 #include "protocol/redis_commands/key_places.h"
 #include "protocol/redis_commands/key_spec.h"
 #include "protocol/redis_commands/packed_word.h"
+#include "protocol/resp/glob.h"
 
 namespace kvferry::redis {
 namespace {
@@ -239,8 +239,9 @@ void Composer::list() {
   }
   const std::string_view value = args_[4];
   if (equal_letters(args_[3], "pattern")) {
-    list_of(
-        [value](const Command& one) { return matches_glob(value, one.name, LetterCase::Ignored); });
+    list_of([value](const Command& one) {
+      return resp::matches_glob(value, one.name, resp::LetterCase::Ignored);
+    });
   } else if (equal_letters(args_[3], "aclcat")) {
     const auto is_it = [value](std::string_view name) { return equal_letters(name, value); };
     const auto at = std::ranges::find_if(kCategoryNames, is_it);

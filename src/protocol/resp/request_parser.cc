@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/resp/integer.h"
+#include "protocol/resp/words.h"
 
 namespace kvferry::resp {
 
@@ -14,15 +15,9 @@ constexpr std::size_t kLineEndBytes = 2;
 /// redis-server takes a larger count for none.
 constexpr std::int64_t kCountMax = std::numeric_limits<std::int32_t>::max();
 
-bool is_equal_but_for_case(std::string_view text, std::string_view lower) {
-  return std::ranges::equal(text, lower, [](char byte, char wanted) {
-    return (byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte | 0x20) : byte) == wanted;
-  });
-}
-
 /// How a browser's request begins that some page has made it send here.
 bool is_of_browser(std::string_view word) {
-  return is_equal_but_for_case(word, "post") || is_equal_but_for_case(word, "host:");
+  return is_word(word, "post") || is_word(word, "host:");
 }
 
 }  // namespace
@@ -130,7 +125,7 @@ RequestParser::Step RequestParser::read_length(std::string_view bytes) {
   if (!limits_.is_client_known && bulk_bytes_ > kBulkBytesMaxUnknown) {
     return fail(RequestError::UnknownClientLength);
   }
-  if (bulk_bytes_ >= std::max<std::uint64_t>(limits_.stream_bytes_min, 1)) {
+  if (!is_gathering_ && bulk_bytes_ >= std::max<std::uint64_t>(limits_.stream_bytes_min, 1)) {
     streamed_bytes_ = bulk_bytes_;
     return Step::Stream;
   }
@@ -199,8 +194,25 @@ RequestRun RequestParser::finish(std::string_view bytes) {
     phase_ = Phase::Begin;
     seen_count_ = 0;
     arg_count_ = 0;
+    is_gathering_ = false;
   }
   return run;
+}
+
+void RequestParser::rewind() noexcept {
+  phase_ = Phase::Begin;
+  has_length_ = false;
+  is_gathering_ = false;
+  arg_count_ = 0;
+  seen_count_ = 0;
+  at_ = 0;
+  searched_bytes_ = 0;
+  places_.clear();
+}
+
+void RequestParser::gather() noexcept {
+  rewind();
+  is_gathering_ = true;
 }
 
 }  // namespace kvferry::resp

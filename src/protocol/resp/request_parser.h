@@ -43,6 +43,11 @@ class RequestParser {
   /// After a failure it is not called again.
   Outcome parse(std::string_view bytes);
 
+  /// The next call begins again at the begin of the request whose first run, or need of more bytes,
+  /// was told last.
+  void rewind() noexcept;
+  /// As rewind(), and nothing of the request is streamed: it is waited for and comes in one run.
+  void gather() noexcept;
   /// From the next request on.
   void set_client_known(bool is_known) noexcept { limits_.is_client_known = is_known; }
   /// How many bytes all calls together have looked at, lines and lengths.
@@ -73,7 +78,8 @@ class RequestParser {
 
   ParserLimits limits_;
   Phase phase_ = Phase::Begin;
-  bool has_length_ = false;  // bulk_bytes_ is that of the element at at_.
+  bool has_length_ = false;    // bulk_bytes_ is that of the element at at_.
+  bool is_gathering_ = false;  // Of this request nothing is streamed.
   std::uint32_t arg_count_ = 0;
   std::uint32_t seen_count_ = 0;    // Arguments of earlier runs, streamed ones included.
   std::size_t at_ = 0;              // What lies before was understood.

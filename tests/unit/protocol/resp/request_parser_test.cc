@@ -151,5 +151,62 @@ TEST(RespRequestParser, TellsWhatARunIsOf) {
   EXPECT_EQ(second.value().size_bytes, rest.size());
 }
 
+/// A request with a long argument in its middle, and one behind it.
+std::string long_request() {
+  return "*4\r\n$3\r\nSET\r\n$1\r\nk\r\n$100\r\n" + std::string(100, 'v') +
+         "\r\n$7\r\nKEEPTTL\r\n*1\r\n$4\r\nPING\r\n";
+}
+
+TEST(RespRequestParser, GathersARequestThatNobodyTakesInPieces) {
+  const std::string bytes = long_request();
+  for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
+    RequestParser parser({.stream_bytes_min = 50});
+    bool is_gathered = false;
+    std::size_t length = cut;
+    RequestParser::Outcome parsed = parser.parse(std::string_view(bytes).substr(0, length));
+    while (parsed.is_need_more() || parsed.value().streamed_bytes != 0) {
+      if (parsed.is_done()) {
+        ASSERT_FALSE(is_gathered);
+        is_gathered = true;
+        parser.gather();
+      } else {
+        length = bytes.size();
+      }
+      parsed = parser.parse(std::string_view(bytes).substr(0, length));
+    }
+    ASSERT_THAT(parsed.value().args, ElementsAre("SET", "k", std::string(100, 'v'), "KEEPTTL"))
+        << cut;
+    const auto next = parser.parse(std::string_view(bytes).substr(parsed.value().size_bytes));
+    ASSERT_TRUE(next.is_done());
+    ASSERT_THAT(next.value().args, ElementsAre("PING"));
+  }
+}
+
+TEST(RespRequestParser, GathersOneRequestOnly) {
+  const std::string bytes = long_request();
+  RequestParser parser({.stream_bytes_min = 50});
+  ASSERT_EQ(parser.parse(bytes).value().streamed_bytes, 100U);
+  parser.gather();
+  const std::size_t size_bytes = parser.parse(bytes).value().size_bytes;
+  ASSERT_TRUE(parser.parse(std::string_view(bytes).substr(size_bytes)).is_done());
+  EXPECT_EQ(parser.parse(bytes).value().streamed_bytes, 100U);
+}
+
+TEST(RespRequestParser, RewindsToTheBeginOfARequest) {
+  const std::string bytes = long_request();
+  RequestParser parser({.stream_bytes_min = 50});
+  ASSERT_EQ(parser.parse(bytes).value().streamed_bytes, 100U);
+  parser.rewind();
+  const auto again = parser.parse(bytes);
+  EXPECT_EQ(again.value().streamed_bytes, 100U);
+  EXPECT_THAT(again.value().args, ElementsAre("SET", "k"));
+
+  // In the middle of a request that has not come whole, too.
+  RequestParser other({});
+  ASSERT_TRUE(other.parse("*2\r\n$3\r\nGET\r\n$5\r\nab").is_need_more());
+  other.rewind();
+  EXPECT_THAT(other.parse("*2\r\n$3\r\nGET\r\n$1\r\na\r\n").value().args, ElementsAre("GET", "a"));
+}
+
 }  // namespace
 }  // namespace kvferry::resp

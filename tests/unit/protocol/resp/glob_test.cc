@@ -1,10 +1,10 @@
-#include "protocol/redis_commands/glob.h"
+#include "protocol/resp/glob.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-namespace kvferry::redis {
+namespace kvferry::resp {
 namespace {
 
 bool matches(std::string_view pattern, std::string_view text) {
@@ -64,4 +64,4 @@ TEST(Glob, TakesLittleTimeForManyStars) {
 }
 
 }  // namespace
-}  // namespace kvferry::redis
+}  // namespace kvferry::resp

@@ -10,11 +10,12 @@
 #include <cstdint>
 #include <string_view>
 
-namespace kvferry::redis {
+namespace kvferry::resp {
 
 enum class LetterCase : std::uint8_t { Matters, Ignored };
 
 /// Whether all of `text` fits `pattern`.
-bool matches_glob(std::string_view pattern, std::string_view text, LetterCase letter_case) noexcept;
+bool matches_glob(std::string_view pattern, std::string_view text,
+                  LetterCase letter_case = LetterCase::Matters) noexcept;
 
-}  // namespace kvferry::redis
+}  // namespace kvferry::resp

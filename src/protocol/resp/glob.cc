@@ -1,14 +1,12 @@
-#include "protocol/redis_commands/glob.h"
+#include "protocol/resp/glob.h"
 
 #include <algorithm>
 #include <cstddef>
 
-namespace kvferry::redis {
-namespace {
+#include "protocol/resp/words.h"
 
-char small_letter(char byte) noexcept {
-  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
-}
+namespace kvferry::resp {
+namespace {
 
 /// One part of a pattern against one byte: a set, a quoted byte, or a byte.
 class ByteMatcher {
@@ -95,4 +93,4 @@ bool matches_glob(std::string_view pattern, std::string_view text,
   }
 }
 
-}  // namespace kvferry::redis
+}  // namespace kvferry::resp
