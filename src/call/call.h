@@ -143,6 +143,7 @@ struct Call {
   memcache::Command command{};
   memcache::ReplyKind reply_kind{};
   Quiet quiet = Quiet::No;
+  std::uint16_t redis_command = 0;  // Of requests of Redis: its place in the command table.
   /// The reply may hold any number of items. Backends of scripts take no more than one otherwise.
   bool is_wide = false;
   std::int32_t client_fd = 0;               // The client's descriptor, as a number for logs.

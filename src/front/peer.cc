@@ -36,6 +36,16 @@ PeerAddress PeerAddress::of(const net::Address& address, int fd) noexcept {
   return peer;
 }
 
+std::string peer_text(const PeerAddress& peer) {
+  if (peer.family != AF_INET && peer.family != AF_INET6) {
+    return "unix:0";
+  }
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  inet_ntop(peer.family, peer.ip.data(), text.data(), text.size());
+  const std::string host(text.data());
+  return (peer.family == AF_INET6 ? "[" + host + "]" : host) + ":" + std::to_string(peer.port);
+}
+
 std::string conn_new_fields(const PeerAddress& peer) {
   return "type=conn_new " + origin_fields(peer) + " cfd=" + std::to_string(peer.fd);
 }

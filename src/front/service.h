@@ -9,15 +9,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/delegate.h"
 #include "base/intrusive_list.h"
 #include "base/slab_pool.h"
 #include "call/call.h"
+#include "call/redis_target.h"
 #include "front/binary_reply.h"
 #include "front/credentials.h"
+#include "front/resp_options.h"
 #include "front/service_stats.h"
 #include "net/loop.h"
 #include "protocol/memcache/request_parser.h"
@@ -25,6 +30,7 @@
 
 namespace kvferry::front {
 
+class ClientRegistry;
 class Session;
 struct PeerAddress;
 struct SessionTag;
@@ -69,6 +75,12 @@ class LocalCommands {
   virtual bool administer(const memcache::Request& /*request*/, std::string& /*out*/) {
     return false;
   }
+  /// Appends what INFO of Redis tells: the sections that `names` name, or the usual ones for none.
+  virtual void redis_info(std::span<const std::string_view> /*names*/, std::string& /*out*/) {}
+  /// What CONFIG GET of Redis may tell: names in small letters, and values.
+  virtual std::vector<std::pair<std::string, std::string>> redis_settings() { return {}; }
+  /// The slot of `key` in a Redis Cluster.
+  virtual std::uint16_t redis_key_slot(std::string_view /*key*/) { return 0; }
 
  protected:
   ~LocalCommands() = default;
@@ -108,6 +120,7 @@ struct ServiceOptions {
   net::TlsContextPtr tls{};
   /// Clients say who they are before anything else (ASCII authentication of memcached); null: no.
   std::shared_ptr<const Credentials> credentials{};
+  RespOptions resp{};
 };
 
 /// What a worker lends its services; all of it outlives them.
@@ -117,7 +130,8 @@ struct ServiceContext {
   base::SlabPool& sessions;  // Pieces of session_bytes().
   base::MemoryBudget& budget;
   LocalCommands& commands;
-  watch::Hub* watch = nullptr;  // Null: there are no log streams.
+  watch::Hub* watch = nullptr;        // Null: there are no log streams.
+  ClientRegistry* clients = nullptr;  // Of clients of Redis; null: they are not listed.
 };
 
 /// Size of a session, for the pool that sessions come from.
@@ -139,6 +153,9 @@ class Service final : public net::AcceptHandler {
 
   /// Requests that come from now on go to `target` and follow `options`.
   void configure(const ServiceOptions& options, call::Target& target);
+  /// Where requests of clients of Redis go from now on; none are served before. It outlives the
+  /// service, or is replaced.
+  void set_redis_target(call::RedisTarget& target) { redis_target_ = &target; }
   const ServiceOptions& options() const { return options_; }
   /// Where the old item of a value that was refused as too large is dropped; none for pools.
   void set_forget(base::Delegate<void(std::string_view)> forget) { forget_ = forget; }
@@ -155,6 +172,7 @@ class Service final : public net::AcceptHandler {
   const std::shared_ptr<ServiceStats>& shared_stats() const { return stats_; }
 
  private:
+  friend class RespClient;
   friend class Session;
 
   void refuse_handshake(const PeerAddress& peer, bool has_entered);
@@ -167,11 +185,15 @@ class Service final : public net::AcceptHandler {
   ServiceContext context_;
   ServiceOptions options_;
   call::Target* target_;
+  call::RedisTarget* redis_target_ = nullptr;
   ClientLimit& process_limit_;
   std::shared_ptr<ClientLimit> listener_limit_;
   std::shared_ptr<ServiceStats> stats_;
   base::Delegate<void(std::string_view)> forget_;
   std::unique_ptr<BinaryDesk> binary_desk_;
+  // Where replies to, and requests of, clients of Redis are composed; see trim_scratch().
+  std::string resp_reply_;
+  std::string resp_scratch_;
   base::List<Session, SessionTag> sessions_;
   std::size_t live_ = 0;
   std::uint64_t next_lane_ = 1;

@@ -8,6 +8,7 @@
 
 #include "base/counter.h"
 #include "base/histogram.h"
+#include "front/resp_stats.h"
 #include "protocol/memcache/command.h"
 #include "protocol/memcache/reply.h"
 
@@ -64,6 +65,7 @@ struct ServiceStats {
   std::array<base::Counter, memcache::kCommandCount> requests;
   std::array<base::Counter, kReplyCodeCount> replies;  // By code, hidden ones included.
   CommandLatencies latencies;
+  RespStats resp;  // Of clients of Redis.
 };
 
 }  // namespace kvferry::front

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "front/resp_client.h"
+
 namespace kvferry::front {
 
 using call::Call;
@@ -19,6 +21,8 @@ Session::Session(Service& service, net::StreamPtr stream, std::uint64_t lane, bo
   stream_->set_handler(*this);
   stream_->set_drain_notice(kOutputWindowBytes);
 }
+
+Session::~Session() = default;
 
 void Session::reject(std::string_view line) {
   phase_ = Phase::Ending;
@@ -77,6 +81,12 @@ void Session::update_reading() {
   } else if (!wants_input && !stream_->is_reading_paused()) {
     stream_->pause_reading();
   }
+}
+
+/// Some of a request that is longer than its begin has been taken, and some has not come.
+bool Session::is_in_body() const {
+  return body_call_ != nullptr || (skip_left_ != 0 && watcher_ == nullptr) ||
+         (resp_ != nullptr && resp_->is_in_request());
 }
 
 void Session::end() {

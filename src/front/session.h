@@ -25,6 +25,8 @@
 
 namespace kvferry::front {
 
+class RespClient;
+
 /// Unsent output of a client from which its requests wait, and from which a streamed reply is
 /// paused.
 inline constexpr std::size_t kOutputWindowBytes = std::size_t{256} * 1024;
@@ -40,7 +42,7 @@ class Session final : public net::StreamHandler,
                       public base::ListHook<SessionTag> {
  public:
   Session(Service& service, net::StreamPtr stream, std::uint64_t lane, bool is_counted);
-  ~Session() = default;
+  ~Session();
 
   /// Serves nothing: writes `line`, then closes.
   void reject(std::string_view line);
@@ -70,9 +72,11 @@ class Session final : public net::StreamHandler,
   void discard_body(call::Call& call) override;
 
  private:
+  friend class RespClient;  // A part of it, for clients of Redis.
+
   enum class Phase : std::uint8_t { Open, Ending, Dead };
   /// What the client speaks; its first byte says so.
-  enum class Wire : std::uint8_t { Unknown, Text, Binary };
+  enum class Wire : std::uint8_t { Unknown, Text, Binary, Resp };
   /// Reasons not to parse; bits.
   enum Hold : std::uint8_t { kInflight = 1, kOutput = 2, kBarrier = 4, kBody = 8, kTurn = 16 };
 
@@ -83,6 +87,7 @@ class Session final : public net::StreamHandler,
   std::size_t pass_body(std::string_view bytes);
   void on_body_taken(call::Flow flow, std::size_t part_bytes);
   void send_streamed(call::Call& call, const memcache::Request& request, std::uint64_t body_bytes);
+  void on_body_begun();
   void await_body();
   void await_body_after(std::size_t part_bytes);
   call::Call* forget_body();
@@ -92,6 +97,7 @@ class Session final : public net::StreamHandler,
   bool dispatch(const memcache::Request& request);
   bool dispatch_streamed(const memcache::Request& request);
   call::Call& make_call(const memcache::Request& request);
+  call::Call& begin_call();
   void answer_locally(const memcache::Request& request);
   void answer_stats(std::string_view words);
   void set_verbosity(const memcache::Request& request);
@@ -118,6 +124,7 @@ class Session final : public net::StreamHandler,
   static bool may_pass_locked(const memcache_binary::Request& packet);
   void authenticate_packet(const memcache_binary::Request& packet);
 
+  call::Flow take_reply(call::Call& call, const call::ReplyPart& part);
   call::Flow on_front_reply(call::Call& call, const call::ReplyPart& part);
   call::Flow on_early_reply(call::Call& call, const call::ReplyPart& part);
   void keep(call::Call& call, std::string_view bytes);
@@ -140,9 +147,9 @@ class Session final : public net::StreamHandler,
   void update_reading();
   void arm_stall_timer();
   void discard_paused();
-  bool is_in_body() const {
-    return body_call_ != nullptr || (skip_left_ != 0 && watcher_ == nullptr);
-  }
+  bool is_in_body() const;
+  void drop_rest_of_body();
+  std::string_view cut_line() const;
   bool end_if_ready();
   void end();
   /// What becomes of replies that were written and not yet sent.
@@ -166,6 +173,7 @@ class Session final : public net::StreamHandler,
   std::size_t body_progress_bytes_ = 0;      // Of the body, since body_timer_ was armed.
   std::uint32_t body_opaque_ = 0;            // Of the packet that the body belongs to.
   memcache_binary::Opcode body_opcode_{};    // The same.
+  std::unique_ptr<RespClient> resp_;         // Of a client that speaks the Redis protocol.
   std::unique_ptr<Watcher> watcher_;  // Of a client that gets log lines, and nothing else any more.
   PeerAddress peer_;
   std::uint64_t lane_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "front/binary_refusal.h"
+#include "front/resp_client.h"
 #include "front/session.h"
 #include "protocol/memcache/base64.h"
 #include "protocol/memcache/meta_flags.h"
@@ -72,7 +73,7 @@ std::size_t Session::consume_one(std::string_view bytes) {
     skip_left_ -= part;
     return part;
   }
-  if (body_call_ != nullptr) [[unlikely]] {
+  if (body_call_ != nullptr && wire_ != Wire::Resp) [[unlikely]] {
     return pass_body(bytes);
   }
   if (turn_requests_ >= service_.options_.requests_per_turn) {
@@ -83,7 +84,14 @@ std::size_t Session::consume_one(std::string_view bytes) {
   if (wire_ == Wire::Unknown && !begin_wire(bytes.front())) [[unlikely]] {
     return bytes.size();
   }
-  return wire_ == Wire::Binary ? consume_packet(bytes) : consume_line(bytes);
+  switch (wire_) {
+    case Wire::Binary:
+      return consume_packet(bytes);
+    case Wire::Resp:
+      return resp_->consume(bytes);
+    default:
+      return consume_line(bytes);
+  }
 }
 
 /// Decides by its first byte what a client speaks. False: nothing that is served here.
@@ -91,6 +99,12 @@ bool Session::begin_wire(char first) {
   const bool is_binary = first == memcache_binary::kRequestMagic;
   if (is_binary && service_.options_.serves_binary) {
     wire_ = Wire::Binary;
+    return true;
+  }
+  if (const RespOptions& resp = service_.options_.resp;
+      resp.is_served && !is_binary && (first == '*' || resp.is_only)) {
+    wire_ = Wire::Resp;
+    resp_ = std::make_unique<RespClient>(*this);
     return true;
   }
   wire_ = Wire::Text;
@@ -163,6 +177,15 @@ void Session::await_body_after(std::size_t part_bytes) {
   }
 }
 
+/// Nobody takes the rest of the body: it is read and dropped.
+void Session::drop_rest_of_body() {
+  forget_body();
+  skip_left_ = std::exchange(body_left_, 0);
+  if (resp_ != nullptr) {
+    resp_->drop_rest();
+  }
+}
+
 Call* Session::forget_body() {
   if (body_timer_ != nullptr) {
     body_timer_->cancel();
@@ -178,7 +201,7 @@ void Session::on_body_late() {
   if (wire_ == Wire::Binary && !call.is_passed) {
     tell_of_late_packet();
   } else if (call.quiet != call::Quiet::All && !call.is_passed) {
-    write(kLateBodyLine);
+    write(wire_ == Wire::Resp ? RespClient::kLateBodyLine : kLateBodyLine);
   }
   call.quiet = call::Quiet::All;  // What its taker says about the lost body is not news.
   end();
@@ -216,12 +239,21 @@ std::size_t Session::on_parse_failure(const memcache::ParseFailure& failure,
   return failure.size_bytes;
 }
 
-Call& Session::make_call(const memcache::Request& request) {
+/// A call of this client, the last one of its queue.
+Call& Session::begin_call() {
   Call& call = service_.context_.calls.acquire();
   call.sink = this;
   call.started = service_.context_.loop.now();
   call.lane = lane_;
   call.client_fd = stream_->fd();
+  queue_.push_back(call);
+  ++inflight_;
+  service_.stats_->inflight.add(1);
+  return call;
+}
+
+Call& Session::make_call(const memcache::Request& request) {
+  Call& call = begin_call();
   call.command = request.command;
   call.reply_kind = memcache::reply_kind_of(request.command);
   if (request.noreply) {
@@ -230,9 +262,6 @@ Call& Session::make_call(const memcache::Request& request) {
     call.quiet =
         request.command == memcache::Command::Mg ? call::Quiet::Miss : call::Quiet::Success;
   }
-  queue_.push_back(call);
-  ++inflight_;
-  service_.stats_->inflight.add(1);
   return call;
 }
 
@@ -290,6 +319,11 @@ void Session::send_streamed(Call& call, const memcache::Request& request,
   body_call_ = &call;
   body_left_ = body_bytes;
   service_.target_->send(call, request);
+  on_body_begun();
+}
+
+/// The begin of a request was sent whose rest is still to come.
+void Session::on_body_begun() {
   if (body_call_ == nullptr) {
     return;
   }
@@ -367,8 +401,7 @@ void Session::resume_body(Call& call) {
 
 void Session::discard_body(Call& call) {
   if (body_call_ == &call) {
-    forget_body();
-    skip_left_ = std::exchange(body_left_, 0);
+    drop_rest_of_body();
     hold(kBarrier);
     unhold(kBody);
   }

@@ -1,6 +1,7 @@
 // From reply parts back to bytes in request order: the output side of a session.
 #include <utility>
 
+#include "front/resp_client.h"
 #include "front/session.h"
 
 namespace kvferry::front {
@@ -19,7 +20,17 @@ Flow Session::on_reply(Call& call, const ReplyPart& part) {
     stats.replies[static_cast<std::size_t>(part.code)].add(1);
     stats.latencies.record(call.command, service_.context_.loop.now() - call.started);
   }
+  return take_reply(call, part);
+}
+
+/// What may be shown of a part goes to the client, or is kept until its turn comes.
+Flow Session::take_reply(Call& call, const ReplyPart& part) {
   return &call == queue_.front() ? on_front_reply(call, part) : on_early_reply(call, part);
+}
+
+/// In place of a reply that was cut off before its turn came.
+std::string_view Session::cut_line() const {
+  return wire_ == Wire::Resp ? RespClient::kCutLine : service_.options_.cut_line;
 }
 
 Flow Session::on_front_reply(Call& call, const ReplyPart& part) {
@@ -50,7 +61,7 @@ Flow Session::on_front_reply(Call& call, const ReplyPart& part) {
     } else if (!call.stash.empty()) {
       pass_stash_whole(call);
     }
-    write(part.is_broken && part.bytes.empty() ? service_.options_.cut_line : part.bytes);
+    write(part.is_broken && part.bytes.empty() ? cut_line() : part.bytes);
   }
   pop_front();
   pass_stashes();
@@ -64,7 +75,7 @@ Flow Session::on_early_reply(Call& call, const ReplyPart& part) {
     call.stash.clear();
   }
   if (is_shown) {
-    keep(call, part.is_broken && part.bytes.empty() ? service_.options_.cut_line : part.bytes);
+    keep(call, part.is_broken && part.bytes.empty() ? cut_line() : part.bytes);
   }
   if (part.is_last) {
     call.is_done = true;
@@ -123,8 +134,7 @@ void Session::pop_front() {
   service_.stats_->inflight.sub(1);
   if (&call == body_call_) {
     // Answered before its body had come whole: swallow the rest.
-    forget_body();
-    skip_left_ = std::exchange(body_left_, 0);
+    drop_rest_of_body();
     unhold(kBody);
   }
   service_.context_.calls.release(call);
