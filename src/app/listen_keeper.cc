@@ -26,6 +26,33 @@ net::Address bound_address(int socket) {
   return {reinterpret_cast<const sockaddr*>(&storage), size};
 }
 
+/// A request of Redis to the embedded store is kept whole: so many of the largest values ...
+constexpr std::uint64_t kStoreRequestItems = 16;
+/// ... and so much beside them.
+constexpr std::uint64_t kStoreRequestBytesMin = std::uint64_t{1} << 20;
+
+/// Which protocols `listener` serves, and how large requests of clients of Redis may be.
+void set_protocol(const config::Model& model, const config::PoolConfig& pool,
+                  const config::ListenerOptions& listener, front::ServiceOptions& options) {
+  using config::ListenerProtocol;
+  const bool is_store = pool.protocol == config::PoolProtocol::Store;
+  const auto usual = is_store          ? ListenerProtocol::Auto
+                     : pool.is_redis() ? ListenerProtocol::Redis
+                                       : ListenerProtocol::Memcache;
+  const ListenerProtocol protocol = listener.protocol.value_or(usual);
+  options.serves_text = options.serves_binary = protocol != ListenerProtocol::Redis;
+  options.resp.is_served = protocol != ListenerProtocol::Memcache;
+  options.resp.is_only = protocol == ListenerProtocol::Redis;
+  if (is_store) {
+    options.resp.passes_unknown = false;
+    options.resp.streams_values = false;
+    options.resp.databases = 1;
+    // Several values of the largest kind, and what stands around them.
+    options.resp.gather_bytes_max =
+        kStoreRequestItems * model.process.store.item_bytes_max + kStoreRequestBytesMin;
+  }
+}
+
 front::ServiceOptions service_options(const config::Model& model, const config::PoolConfig& pool,
                                       const config::ListenerOptions& listener) {
   front::ServiceOptions options;
@@ -37,6 +64,7 @@ front::ServiceOptions service_options(const config::Model& model, const config::
       is_store ? model.process.store.item_bytes_max
                : std::min<std::uint64_t>(model.process.item_bytes_max, memcache::kValueBytesMax);
   options.parser.close_on_long_line = is_store;
+  set_protocol(model, pool, listener, options);
   options.stall_timeout = pool.options.stall_timeout;
   options.body_timeout = pool.options.body_timeout;
   options.idle_timeout = std::chrono::duration_cast<base::Seconds>(pool.client_idle_timeout);

@@ -162,6 +162,9 @@ config::Model memcached_model(const MemcachedOptions& options) {
   pool.protocol = config::PoolProtocol::Store;
   pool.client_idle_timeout = base::Seconds(options.idle_timeout_seconds);
   pool.listeners = options.listeners;
+  for (config::ListenerOptions& listener : pool.listeners) {
+    listener.protocol = config::ListenerProtocol::Memcache;  // As memcached, which has no other.
+  }
   model.pools.push_back(std::move(pool));
   return model;
 }

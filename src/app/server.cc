@@ -251,6 +251,7 @@ base::Result<void> Server::start_workers(const config::Model& model) {
                       .store = store_.get(),
                       .writes = &writes_,
                       .process_limit = process_limit_.get(),
+                      .clients = &clients_,
                       .watch = &watch_,
                       .clock = &clock_,
                       .scripts = scripts_ == nullptr ? nullptr : &scripts_->shared(),

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <sys/signalfd.h>
@@ -20,6 +21,7 @@
 #include "app/listen_keeper.h"
 #include "app/memcached_options.h"
 #include "app/pool_keeper.h"
+#include "app/redis_info.h"
 #include "app/script_control.h"
 #include "app/stats_registry.h"
 #include "app/tls_watch.h"
@@ -77,6 +79,8 @@ class Server final : private WorkerHost {
   void on_backend_failed(const std::string& pool, const std::string& label) override;
   bool compose_stats(std::string_view words, std::string& out) override;
   bool administer(const memcache::Request& request, std::string& out) override;
+  void compose_redis_info(std::span<const std::string_view> names, std::string& out) override;
+  std::vector<std::pair<std::string, std::string>> redis_settings() override;
   void on_worker_ended(std::size_t index) override;
 
   base::Result<void> start();
@@ -114,6 +118,7 @@ class Server final : private WorkerHost {
 
   admin::MetricsModel collect();
   std::string compose_tls_rows() const;
+  RedisInfoSources redis_info_sources();
   void collect_tls(admin::MetricsModel& model) const;
 
   ServerOptions options_;
@@ -128,6 +133,7 @@ class Server final : private WorkerHost {
   std::unique_ptr<Administration> administration_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<front::ClientLimit> process_limit_;
+  front::ClientRegistry clients_;
   std::shared_ptr<const front::Credentials> credentials_;  // Null: clients need none.
   StatsRegistry registry_;
   std::unique_ptr<net::Loop> loop_;

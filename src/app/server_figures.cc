@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/metrics.h"
+#include "app/redis_info.h"
 #include "app/script_stats_text.h"
 #include "app/server.h"
 #include "app/stats_text.h"
@@ -64,6 +65,26 @@ std::string Server::compose_tls_rows() const {
 
 bool Server::administer(const memcache::Request& request, std::string& out) {
   return administration_->run(request, out);
+}
+
+RedisInfoSources Server::redis_info_sources() {
+  const auto services = registry_.services();
+  const auto is_store = [](const StatsRegistry::ServiceEntry& entry) { return entry.pool.empty(); };
+  return {.registry = registry_,
+          .store = *store_,
+          .budget = *budget_,
+          .clients = *process_limit_,
+          .workers = workers_.size(),
+          .io_engine = workers_.front()->engine_name(),
+          .serves_store = std::ranges::any_of(services, is_store)};
+}
+
+void Server::compose_redis_info(std::span<const std::string_view> names, std::string& out) {
+  app::compose_redis_info(redis_info_sources(), names, out);
+}
+
+std::vector<std::pair<std::string, std::string>> Server::redis_settings() {
+  return app::redis_settings(redis_info_sources());
 }
 
 /// Nothing where nobody speaks TLS.

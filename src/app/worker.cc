@@ -11,6 +11,8 @@
 #include "app/version.h"
 #include "app/worker_routes.h"
 #include "base/check.h"
+#include "pool/key_hash.h"
+#include "route/redis_store_target.h"
 #include "route/store_target.h"
 
 namespace kvferry::app {
@@ -61,6 +63,7 @@ struct Worker::Room {
   call::CallPool calls;
   base::SlabPool sessions;
   std::unique_ptr<route::StoreTarget> store_target;
+  std::unique_ptr<route::RedisStoreTarget> redis_store_target;
   std::unique_ptr<ScriptWorker> scripts;
   std::unordered_map<std::string, std::unique_ptr<pool::Pool>> pools;
   std::vector<std::unique_ptr<pool::Pool>> retired_pools;
@@ -116,6 +119,7 @@ void Worker::run(const std::function<void(base::Result<void>)>& on_started) {
   if (setup_.store != nullptr) {
     room_->store_target =
         std::make_unique<route::StoreTarget>(*setup_.store, *setup_.budget, setup_.store_options);
+    room_->redis_store_target = std::make_unique<route::RedisStoreTarget>(*setup_.store);
     setup_.registry->add(room_->store_target->stats());
     tick_clock();
   }
@@ -175,7 +179,7 @@ void Worker::take_over(const Plan& plan, const std::vector<int>& sockets) {
     } else {
       kept->pool = listener.pool;
       kept->routes = listener.routes;
-      kept->service->configure(service_options(listener), target_of(*kept));
+      set_target(*kept, service_options(listener));
       room_->services.push_back(std::move(*kept));
     }
   }
@@ -218,7 +222,8 @@ void Worker::take_over_listener(const ListenerPlan& listener, int socket) {
                                       .sessions = room_->sessions,
                                       .budget = *setup_.budget,
                                       .commands = *this,
-                                      .watch = setup_.watch};
+                                      .watch = setup_.watch,
+                                      .clients = setup_.clients};
   ServiceSlot slot;
   slot.address = listener.address;
   slot.pool = listener.pool;
@@ -226,6 +231,7 @@ void Worker::take_over_listener(const ListenerPlan& listener, int socket) {
   slot.tag = listener.tag;
   slot.service = std::make_unique<front::Service>(
       context, service_options(listener), target_of(slot), *setup_.process_limit, listener.clients);
+  set_target(slot, slot.service->options());
   if (listener.pool.empty() && listener.routes.empty()) {
     slot.service->set_forget(
         base::Delegate<void(std::string_view)>::to<&route::StoreTarget::on_value_too_large>(
@@ -261,6 +267,13 @@ call::Target& Worker::target_of(const ServiceSlot& slot) {
   return *found->second;
 }
 
+void Worker::set_target(ServiceSlot& slot, const front::ServiceOptions& options) {
+  slot.service->configure(options, target_of(slot));
+  if (room_->redis_store_target != nullptr) {
+    slot.service->set_redis_target(*room_->redis_store_target);
+  }
+}
+
 front::ServiceOptions Worker::service_options(const ListenerPlan& listener) {
   front::ServiceOptions options = listener.service;
   if (room_->scripts != nullptr) {
@@ -275,7 +288,7 @@ void Worker::run_with_scripts(std::function<void(ScriptWorker&)> work) {
     for (ServiceSlot& slot : room_->services) {
       front::ServiceOptions options = slot.service->options();
       options.hooked = room_->scripts->hooks().keyless(slot.tag);
-      slot.service->configure(options, target_of(slot));
+      set_target(slot, options);
     }
   });
 }
@@ -301,7 +314,7 @@ void Worker::sort_lingering() {
                                 ? slot.pool.empty() || room_->pools.contains(slot.pool)
                                 : room_->routes.contains(slot.routes);
     if (has_target) {
-      slot.service->configure(slot.service->options(), target_of(slot));
+      set_target(slot, slot.service->options());
     } else {
       slot.service->drain();
       room_->retired_services.push_back(std::move(slot));
@@ -433,6 +446,19 @@ bool Worker::stats(std::string_view words, std::string& out) {
 
 bool Worker::administer(const memcache::Request& request, std::string& out) {
   return setup_.host->administer(request, out);
+}
+
+void Worker::redis_info(std::span<const std::string_view> names, std::string& out) {
+  setup_.host->compose_redis_info(names, out);
+}
+
+std::vector<std::pair<std::string, std::string>> Worker::redis_settings() {
+  return setup_.host->redis_settings();
+}
+
+std::uint16_t Worker::redis_key_slot(std::string_view key) {
+  return static_cast<std::uint16_t>(
+      pool::hash_key(pool::HashKind::Crc16Slot, pool::hashed_part(key, "{}")));
 }
 
 void Worker::renew_clock() {

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "base/memory_budget.h"
 #include "base/result.h"
 #include "call/call.h"
+#include "front/client_registry.h"
 #include "front/service.h"
 #include "net/loop.h"
 #include "pool/pool.h"
@@ -43,6 +45,9 @@ class WorkerHost {
   virtual bool compose_stats(std::string_view words, std::string& out) = 0;
   /// Appends the reply to an administration command; false when it is not known here.
   virtual bool administer(const memcache::Request& request, std::string& out) = 0;
+  /// front::LocalCommands has what they are.
+  virtual void compose_redis_info(std::span<const std::string_view> names, std::string& out) = 0;
+  virtual std::vector<std::pair<std::string, std::string>> redis_settings() = 0;
   /// The worker has drained and its loop has ended.
   virtual void on_worker_ended(std::size_t index) = 0;
 
@@ -63,6 +68,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
     store::Store* store = nullptr;
     route::WriteGenerations* writes = nullptr;
     front::ClientLimit* process_limit = nullptr;
+    front::ClientRegistry* clients = nullptr;
     watch::Hub* watch = nullptr;
     const StoreClock* clock = nullptr;
     ScriptShared* scripts = nullptr;  // Null: no scripts decide the routes.
@@ -110,6 +116,9 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   void on_binary_client(int fd) override;
   void set_verbosity(unsigned level) override;
   bool administer(const memcache::Request& request, std::string& out) override;
+  void redis_info(std::span<const std::string_view> names, std::string& out) override;
+  std::vector<std::pair<std::string, std::string>> redis_settings() override;
+  std::uint16_t redis_key_slot(std::string_view key) override;
 
   // pool::PoolEvents
   void on_backend_down(const pool::PoolOptions& pool, const pool::ServerOptions& server) override;
@@ -123,6 +132,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   void sort_lingering();
   void retire_rest();
   call::Target& target_of(const ServiceSlot& slot);
+  void set_target(ServiceSlot& slot, const front::ServiceOptions& options);
   front::ServiceOptions service_options(const ListenerPlan& listener);
   void announce_backends(pool::Pool& pool) const;
   base::Micros pace();

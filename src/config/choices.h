@@ -21,6 +21,8 @@ inline constexpr std::array<std::string_view, 2> kErrorStyleWords = {"kvferry", 
 inline constexpr std::array<std::string_view, 3> kProtocolWords = {"memcache", "redis", "store"};
 inline constexpr std::array<std::string_view, 4> kLaterProtocolWords = {
     "redis_cluster", "redis_sentinel", "ring", "auto"};
+inline constexpr std::array<std::string_view, 3> kListenerProtocolWords = {"memcache", "redis",
+                                                                           "auto"};
 inline constexpr std::array<std::string_view, 1> kLaterOnDownWords = {"next"};
 inline constexpr std::array<std::string_view, 3> kDialectWords = {"nutcracker", "dynomite",
                                                                   "kvferry"};

@@ -1,6 +1,7 @@
 // The table of the keys of an entry of `listen`, and the keys of pools that wait for their time.
 #include <cstdint>
 
+#include "config/choices.h"
 #include "config/key_table.h"
 #include "config/tls_reader.h"
 
@@ -36,6 +37,16 @@ constexpr Key<ListenerDraft> kListenerKeys[] = {
       .default_text = "false",
       .doc = "Allows commands that administer servers, such as flush_all."},
      [](ListenerDraft& listener, const Value& value, Reader&) { listener.is_admin = value.flag; }},
+    {{.name = "protocol",
+      .type = ValueType::Enum,
+      .default_text = "that of the pool; auto for protocol: store",
+      .doc =
+          "What clients speak: memcache, redis, or auto, where the first byte of each client tells "
+          "(a '*' begins a client of Redis). Only the embedded store serves both.",
+      .choices = kListenerProtocolWords},
+     [](ListenerDraft& listener, const Value& value, Reader&) {
+       listener.protocol = static_cast<ListenerProtocol>(value.choice);
+     }},
     {{.name = "tls",
       .type = ValueType::Mapping,
       .doc = "Clients of this listener speak TLS; see the table \"TLS of a listener\"."},
@@ -44,7 +55,7 @@ constexpr Key<ListenerDraft> kListenerKeys[] = {
      }},
 };
 
-constexpr ReservedKey kReservedListenerKeys[] = {{"tag"}, {"protocol"}, {"proxy_protocol"}};
+constexpr ReservedKey kReservedListenerKeys[] = {{"tag"}, {"proxy_protocol"}};
 
 constexpr ReservedKey kReservedPoolKeys[] = {
     // Ours, for later versions.

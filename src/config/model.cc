@@ -36,8 +36,8 @@ std::string Endpoint::to_string() const {
 
 bool operator==(const ListenerOptions& left, const ListenerOptions& right) {
   const auto members = [](const ListenerOptions& one) {
-    return std::tie(one.endpoint, one.backlog, one.max_clients, one.is_admin, one.reuse_port,
-                    one.tag, one.tls);
+    return std::tie(one.endpoint, one.backlog, one.max_clients, one.is_admin, one.protocol,
+                    one.reuse_port, one.tag, one.tls);
   };
   return members(left) == members(right);
 }

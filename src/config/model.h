@@ -54,11 +54,16 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
+/// What the clients of a listener speak; Auto: the first byte of each tells.
+enum class ListenerProtocol : std::uint8_t { Memcache, Redis, Auto };
+
 struct ListenerOptions {
   Endpoint endpoint;
   std::uint32_t backlog = 512;
-  std::uint32_t max_clients = 0;         // 0: no limit.
-  bool is_admin = false;                 // Administration commands are allowed here.
+  std::uint32_t max_clients = 0;  // 0: no limit.
+  bool is_admin = false;          // Administration commands are allowed here.
+  /// None: what the pool speaks; with the embedded store both protocols.
+  std::optional<ListenerProtocol> protocol{};
   bool reuse_port = false;               // False: starting fails when someone else listens.
   std::string tag{};                     // Lua routes may be for listeners of one name only.
   std::optional<net::TlsOptions> tls{};  // None: clients speak in clear.

@@ -18,6 +18,7 @@ struct ListenerDraft {
   std::optional<std::uint32_t> backlog;
   std::optional<std::uint32_t> max_clients;
   bool is_admin = false;
+  std::optional<ListenerProtocol> protocol;
   std::optional<net::TlsOptions> tls;
   const Node* node = nullptr;  // What names the address.
 };

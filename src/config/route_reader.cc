@@ -239,6 +239,7 @@ void read_entry(const Node& node, Reader& reader, TakenNames& taken,
                 "give them different names: name: front");
   }
   check_addresses(entry.listeners, fmt::format("routes '{}'", entry.config.name), reader, taken);
+  check_protocols(entry.listeners, PoolProtocol::Memcache, reader);
   std::string label = entry.config.name;
   std::size_t nodes_left = kRouteNodesMax;
   RouteDraft draft{.label = &label, .nodes_left = &nodes_left};

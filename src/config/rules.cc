@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "config/choices.h"
 #include "pool/placement.h"
 #include "pool/server_label.h"
 
@@ -198,10 +199,32 @@ ListenerOptions settle_listener(ListenerDraft& draft, const ListenDefaults& defa
   listener.backlog = draft.backlog.value_or(defaults.backlog);
   listener.max_clients = draft.max_clients.value_or(defaults.max_clients);
   listener.is_admin = draft.is_admin;
+  listener.protocol = draft.protocol;
   listener.tls = std::move(draft.tls);
   listener.reuse_port = defaults.reuse_port;
   listener.where = reader.position(*draft.node);
   return listener;
+}
+
+void check_protocols(const std::vector<ListenerDraft>& listeners, PoolProtocol served,
+                     Reader& reader) {
+  if (served == PoolProtocol::Store) {
+    return;  // Serves all of them.
+  }
+  const ListenerProtocol only =
+      served == PoolProtocol::Redis ? ListenerProtocol::Redis : ListenerProtocol::Memcache;
+  for (const ListenerDraft& listener : listeners) {
+    if (listener.protocol.value_or(only) != only) {
+      const std::string_view word = kListenerProtocolWords[static_cast<std::size_t>(only)];
+      reader.fail(
+          *listener.node, "E-range", "protocol",
+          fmt::format(
+              "listener '{}' cannot have 'protocol: {}': what stands behind it speaks {} only",
+              listener.endpoint.to_string(),
+              kListenerProtocolWords[static_cast<std::size_t>(*listener.protocol)], word),
+          fmt::format("remove the key, or write protocol: {}", word));
+    }
+  }
 }
 
 void check_addresses(const std::vector<ListenerDraft>& listeners, const std::string& owner,
@@ -238,6 +261,7 @@ void finish_pool(PoolDraft& pool, Reader& reader, TakenNames& taken) {
   check_tls(pool, reader);
   check_server_names(pool, reader);
   check_addresses(pool.listeners, fmt::format("pool '{}'", pool.config.name), reader, taken);
+  check_protocols(pool.listeners, pool.config.protocol, reader);
   check_backoff(pool, reader);
   check_jump(pool, reader);
   // Advice about a pool that is broken would only hide what is broken.

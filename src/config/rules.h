@@ -33,6 +33,9 @@ struct ListenDefaults {
 /// The listener as the program uses it.
 ListenerOptions settle_listener(ListenerDraft& draft, const ListenDefaults& defaults,
                                 const Reader& reader);
+/// Reports listeners whose protocol the pool behind them does not speak.
+void check_protocols(const std::vector<ListenerDraft>& listeners, PoolProtocol served,
+                     Reader& reader);
 /// Reports addresses that somebody else listens on; `owner` is "pool 'a'".
 void check_addresses(const std::vector<ListenerDraft>& listeners, const std::string& owner,
                      Reader& reader, TakenNames& taken);

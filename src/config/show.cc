@@ -156,9 +156,13 @@ std::string listeners_text(const std::vector<ListenerOptions>& listeners, YamlFo
       out += fmt::format("{}  - {}\n", indent, address);
     } else {
       const std::string tls = listener.tls ? ", tls: " + tls_text(*listener.tls) : "";
-      out += fmt::format("{}  - {{address: {}, backlog: {}, max_clients: {}, admin: {}{}}}\n",
+      const std::string protocol =
+          listener.protocol
+              ? fmt::format(", protocol: {}", word(kListenerProtocolWords, *listener.protocol))
+              : std::string();
+      out += fmt::format("{}  - {{address: {}, backlog: {}, max_clients: {}, admin: {}{}{}}}\n",
                          indent, address, listener.backlog, listener.max_clients,
-                         bool_text(listener.is_admin), tls);
+                         bool_text(listener.is_admin), protocol, tls);
     }
   }
   return out;

@@ -87,7 +87,8 @@ class Kvferry:
 
     def _has_started(self) -> bool:
         assert self.process.is_alive(), "kvferry ended at once:\n%s" % self.log()[-3000:]
-        return len(self.listeners()) >= self._expected
+        # The admin server logs that it listens before anything else does.
+        return "configuration applied" in self.log() and len(self.listeners()) >= self._expected
 
     def write(self, config: str):
         """Replaces the file whole, as editors and deployment tools do."""

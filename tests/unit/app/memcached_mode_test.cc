@@ -38,6 +38,7 @@ TEST(MemcachedMode, MakesOneStoreOfTheOptions) {
   options.workers = 2;
   options.idle_timeout_seconds = 7;
   options.listeners = {listener("127.0.0.1", 5)};
+  options.listeners.front().protocol = config::ListenerProtocol::Memcache;
   const config::Model model = memcached_model(options);
   EXPECT_EQ(model.process.workers, 2U);
   EXPECT_EQ(model.process.store.memory_bytes, options.memory_bytes);
