@@ -17,6 +17,7 @@ ROUTES = Path(__file__).with_name("routes")
 LOAD_SOURCES = ("load_generator.cc", "load/options.cc", "load/report.cc", "load/traffic.cc")
 FIRST_PORT, PORT_COUNT = 15000, 15000  # Below the ephemeral range.
 START_SECONDS = 10
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 # The same pool for both, as a file of nutcracker. kvferry gets its number of workers in addition.
 POOL = """bench:
@@ -54,7 +55,11 @@ class Server:
         with open(log, "wb") as output:
             self.child = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=output,
                                           stderr=subprocess.STDOUT, preexec_fn=lambda: os.sched_setaffinity(0, {core}))
-        self._wait_listening()
+        try:
+            self._wait_listening()
+        except BaseException:
+            self.stop()  # Nobody else knows of it yet.
+            raise
 
     def _wait_listening(self):
         end = time.monotonic() + START_SECONDS
@@ -101,6 +106,14 @@ class Server:
                 self.child.wait()
 
 
+def end_with_signals():
+    """Makes a signal that asks this program to end raise, so that contexts end and their servers with them."""
+    def leave(number, _):
+        sys.exit(128 + number)
+    for number in ENDING_SIGNALS:
+        signal.signal(number, leave)
+
+
 class Field:
     """The servers of one comparison. Use as a context: everything ends with it."""
 
@@ -116,9 +129,13 @@ class Field:
         return self
 
     def __exit__(self, *_):
+        # Asked once more, it goes on ending its servers.
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING_SIGNALS}
         for server in reversed(self.servers):
             server.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def _start(self, name, argv, core, port) -> Server:
         server = Server(name, argv, core, self.folder / (name + ".log"), port)

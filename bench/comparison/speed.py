@@ -48,17 +48,27 @@ class Speed:
         ours = sum(server.cpu_seconds() for server in self.field.servers)
         return proxy.cpu_seconds(), ours, busy_seconds(), time.monotonic()
 
+    def load(self, proxy, operation, depth, rep):
+        """What the load reports, and snapshots at the beginning and the end of what it measures."""
+        argv = self.load_argv(proxy.port, operation, self.options.connections, depth, rep)
+        marks = []
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
+            try:
+                for _ in range(2):
+                    if "mark" not in child.stdout.readline():
+                        raise RuntimeError("the load on %s ended early with status %s" % (proxy.name, child.wait()))
+                    marks.append(self.snapshot(proxy))
+                result = json.loads(child.stdout.read())
+            except BaseException:
+                child.kill()
+                raise
+        if child.returncode != 0:
+            raise RuntimeError("the load on %s failed: %s" % (proxy.name, result))
+        return result, marks
+
     def run_once(self, proxy, operation, depth, rep) -> dict:
         connections = self.options.connections
-        child = subprocess.Popen(self.load_argv(proxy.port, operation, connections, depth, rep), stdout=subprocess.PIPE, text=True)
-        marks = []
-        for _ in range(2):
-            if "mark" not in child.stdout.readline():
-                raise RuntimeError("the load on %s ended early with status %s" % (proxy.name, child.wait()))
-            marks.append(self.snapshot(proxy))
-        result = json.loads(child.stdout.read())
-        if child.wait() != 0:
-            raise RuntimeError("the load on %s failed: %s" % (proxy.name, result))
+        result, marks = self.load(proxy, operation, depth, rep)
         if result["ops"] == 0:
             raise RuntimeError("%s answered nothing in %.2f s of %s at depth %d: the machine is too busy, or --seconds too short"
                                % (proxy.name, result["secs"], operation, depth))

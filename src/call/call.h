@@ -161,6 +161,9 @@ struct Call {
   Call* next_at_target = nullptr;  // FIFO of a backend link.
   std::uint32_t sent_at_ms = 0;    // Loop time when queued at the backend, for its deadline.
   bool body_waits = false;         // Set with body_sink: pass nothing before resume_body().
+  /// Set with a part: some of the request has not been carried out yet. When that part is paused,
+  /// later requests of the client must wait, or they would be carried out first.
+  bool is_half_done = false;
   /// Who answers, for logs; set by targets that have a name there. Lives as long as the worker.
   const Answerer* answerer = nullptr;
 

@@ -138,6 +138,7 @@ class Session final : public net::StreamHandler,
   void on_answered();
   void resume_front();
   void pause(call::Call& call);
+  void mark_paused(call::Call& call);
 
   void hold(Hold reason) { holds_ |= reason; }
   void unhold(Hold reason);

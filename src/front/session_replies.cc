@@ -81,7 +81,7 @@ Flow Session::on_early_reply(Call& call, const ReplyPart& part) {
     call.is_done = true;
     call.is_paused = false;  // Its source has forgotten it.
   } else if (call.stash.size() > (is_spilling_ ? call::kSpillBytesMax : kStashWindowBytes)) {
-    call.is_paused = true;
+    mark_paused(call);
     return Flow::Pause;
   }
   return Flow::Continue;
@@ -186,8 +186,15 @@ void Session::on_answered() {
 }
 
 void Session::pause(Call& call) {
-  call.is_paused = true;
+  mark_paused(call);
   arm_stall_timer();
+}
+
+void Session::mark_paused(Call& call) {
+  call.is_paused = true;
+  if (call.is_half_done) {
+    hold(kBarrier);
+  }
 }
 
 void Session::arm_stall_timer() {

@@ -115,6 +115,10 @@ class ScriptSlot final : public call::Target, private route::ContextHost {
   void push_anchored_context(lua_State* lua) const;
   bool push_callback(lua_State* lua, std::uint32_t handle);
 
+  // What lies at the bottom of the coroutine's stack all the time.
+  static constexpr int kContextPlace = 1;
+  static constexpr int kFunctionPlace = 2;
+
   // What a reply needs comes first, and lies together.
   route::Context context_;
   call::Call* call_ = nullptr;  // Until it is answered.

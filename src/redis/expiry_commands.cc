@@ -98,23 +98,23 @@ void StoreCommands::expire(Request& request) {
 }
 
 void StoreCommands::time_to_live(Request& request) {
-  store_.copy(store::Key(request.args[1]), request.now, copy_);
-  if (!copy_.is_found || copy_.exptime == store::kNever) {
-    request.reply.integer(copy_.is_found ? kNoExpiry : kNoKey);
+  const Look look = look_at(request, request.args[1], Access::DoesNot);
+  if (!look.is_found || look.exptime == store::kNever) {
+    request.reply.integer(look.is_found ? kNoExpiry : kNoKey);
     return;
   }
   const std::int64_t left_ms =
-      std::max<std::int64_t>(milliseconds_of(copy_.exptime) - request.now_ms, 0);
+      std::max<std::int64_t>(milliseconds_of(look.exptime) - request.now_ms, 0);
   request.reply.integer(request.command == "ttl" ? seconds_of(left_ms) : left_ms);
 }
 
 void StoreCommands::expire_time(Request& request) {
-  store_.copy(store::Key(request.args[1]), request.now, copy_);
-  if (!copy_.is_found || copy_.exptime == store::kNever) {
-    request.reply.integer(copy_.is_found ? kNoExpiry : kNoKey);
+  const Look look = look_at(request, request.args[1], Access::DoesNot);
+  if (!look.is_found || look.exptime == store::kNever) {
+    request.reply.integer(look.is_found ? kNoExpiry : kNoKey);
     return;
   }
-  const std::int64_t at_ms = milliseconds_of(copy_.exptime);
+  const std::int64_t at_ms = milliseconds_of(look.exptime);
   request.reply.integer(request.command == "expiretime" ? seconds_of(at_ms) : at_ms);
 }
 

@@ -93,8 +93,17 @@ struct KeyChooser {
 
 }  // namespace
 
-bool StoreCommands::exists(Request& request, std::string_view key) {
-  return store_.read(store::Key(key), {}, request.now, {}).status == store::ReadStatus::Hit;
+StoreCommands::Look StoreCommands::look_at(Request& request, std::string_view key, Access access) {
+  struct Visit {
+    Look look{};
+    void on_item(const store::ItemView& item) {
+      look = {.is_found = true, .value_bytes = item.value_bytes, .exptime = item.exptime};
+    }
+  };
+  Visit visit;
+  store_.read(store::Key(key), store::ReadOptions{.is_use = access == Access::Counts}, request.now,
+              store::ItemVisitor::to<&Visit::on_item>(&visit));
+  return visit.look;
 }
 
 void StoreCommands::remove(Request& request) {
@@ -107,15 +116,17 @@ void StoreCommands::remove(Request& request) {
 }
 
 void StoreCommands::count_existing(Request& request) {
+  const Access access = request.command == "touch" ? Access::Counts : Access::DoesNot;
   std::int64_t count = 0;
   for (const std::string_view key : request.args.subspan(1)) {
-    count += exists(request, key) ? 1 : 0;
+    count += look_at(request, key, access).is_found ? 1 : 0;
   }
   request.reply.integer(count);
 }
 
 void StoreCommands::type(Request& request) {
-  request.reply.simple(exists(request, request.args[1]) ? "string" : "none");
+  const bool is_found = look_at(request, request.args[1], Access::DoesNot).is_found;
+  request.reply.simple(is_found ? "string" : "none");
 }
 
 void StoreCommands::scan(Request& request) {
@@ -133,8 +144,8 @@ void StoreCommands::scan(Request& request) {
   store::WalkPlace place = place_of(cursor);
   KeyCollector found{.options = options, .keys = {}};
   bool goes_on = true;
-  const std::int64_t places_max = options.count > kMaxScanPlaces / kScanPlacesPerItem
-                                      ? kMaxScanPlaces
+  const std::int64_t places_max = options.count > kScanPlacesMax / kScanPlacesPerItem
+                                      ? kScanPlacesMax
                                       : options.count * kScanPlacesPerItem;
   for (std::int64_t i = 0; i < places_max && found.seen < options.count && goes_on; ++i) {
     goes_on =
@@ -149,7 +160,8 @@ void StoreCommands::scan(Request& request) {
 }
 
 void StoreCommands::count_all(Request& request) {
-  request.reply.integer(static_cast<std::int64_t>(store_.snapshot().curr_items));
+  const store::StoreStats stats = store_.snapshot();
+  request.reply.integer(static_cast<std::int64_t>(stats.curr_items - stats.hidden_items));
 }
 
 void StoreCommands::random_key(Request& request) {

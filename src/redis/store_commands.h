@@ -23,7 +23,7 @@ inline constexpr int kEditTries = 10'000;
 /// Items that SCAN shows when nothing is said, and places that it looks at for each of them.
 inline constexpr std::int64_t kScanCountDefault = 10;
 inline constexpr std::int64_t kScanPlacesPerItem = 10;
-inline constexpr std::int64_t kMaxScanPlaces = 1'000'000;
+inline constexpr std::int64_t kScanPlacesMax = 1'000'000;
 /// A buffer that has grown beyond this is given back after the command.
 inline constexpr std::size_t kScratchBytesKept = std::size_t{64} * 1024;
 
@@ -128,7 +128,15 @@ class StoreCommands {
                    store::Instant exptime);
   static void write_error(Request& request, ExpiryError error);
   static void write_error(Request& request, store::EditStatus status);
-  bool exists(Request& request, std::string_view key);
+  /// What is asked of an item without its value.
+  struct Look {
+    bool is_found = false;
+    std::uint64_t value_bytes = 0;
+    store::Instant exptime = store::kNever;
+  };
+  /// Whether a look counts as an access, which keeps the item from eviction.
+  enum class Access : std::uint8_t { Counts, DoesNot };
+  Look look_at(Request& request, std::string_view key, Access access);
 
   store::Store& store_;
   store::ItemCopy copy_;

@@ -298,7 +298,7 @@ void StoreCommands::set_many_if_absent(Request& request) {
     return;
   }
   for (std::size_t i = 1; i < request.args.size(); i += 2) {
-    if (exists(request, request.args[i])) {
+    if (look_at(request, request.args[i], Access::DoesNot).is_found) {
       request.reply.integer(0);
       return;
     }
@@ -325,8 +325,8 @@ void StoreCommands::append(Request& request) {
 }
 
 void StoreCommands::length(Request& request) {
-  store_.copy(Key(request.args[1]), request.now, copy_);
-  request.reply.integer(copy_.is_found ? static_cast<std::int64_t>(copy_.value_bytes) : 0);
+  const Look look = look_at(request, request.args[1], Access::Counts);
+  request.reply.integer(static_cast<std::int64_t>(look.value_bytes));
 }
 
 void StoreCommands::get_range(Request& request) {

@@ -241,6 +241,10 @@ call::Flow StoreTarget::send_part(call::Call& call, Retrieval& retrieval, std::s
                                   bool is_last) {
   const bool is_first = !retrieval.has_begun;
   retrieval.has_begun = true;
+  if (!is_last) {
+    // A write behind this request must not change what its other keys will bring.
+    call.is_half_done = !retrieval.keys.rest().empty();
+  }
   const ReplyCode of_values = retrieval.has_hit ? ReplyCode::Value : ReplyCode::End;
   return call.sink->on_reply(
       call, call::ReplyPart{.bytes = bytes,

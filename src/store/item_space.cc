@@ -107,6 +107,7 @@ void ItemSpace::replace(Slot& slot, Record& record) noexcept {
 
 void ItemSpace::remove(const Key& key, const Slot& slot) noexcept {
   Record& record = slot.record();
+  hidden_items_ -= is_flushed(record) ? 1 : 0;
   index_.erase(key, slot);
   if (record.has(kLarge)) {
     release_chain(record.first_piece());
@@ -254,6 +255,7 @@ void ItemSpace::flush() noexcept {
     close_open_segment(each);
   }
   flushed_segments_ = queues_[0].segment_count + queues_[1].segment_count;
+  hidden_items_ = index_.size();
   if (++generation_ != 0) {
     return;
   }
@@ -270,6 +272,7 @@ void ItemSpace::set_frames_max(std::size_t frames_max) {
 StoreStats ItemSpace::stats() const noexcept {
   StoreStats stats = counts_;
   stats.curr_items = index_.size();
+  stats.hidden_items = hidden_items_;
   stats.limit_maxbytes = (frames_max_ + frames_of_ghost()) * kFrameBytes;
   stats.allocated_bytes = (frames_held_ + frames_of_ghost()) * kFrameBytes;
   stats.index_bytes = index_.frame_count() * kFrameBytes;

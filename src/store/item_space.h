@@ -155,6 +155,7 @@ class ItemSpace {
   EvictionObserver* observer_ = nullptr;
   std::uint16_t generation_ = 1;
   std::size_t flushed_segments_ = 0;  // Those of an older generation.
+  std::size_t hidden_items_ = 0;      // What is in them.
 
   SegmentTable segments_;
   Index index_;

@@ -35,6 +35,7 @@ StoreConfig checked(StoreConfig config) {
 StoreStats& StoreStats::operator+=(const StoreStats& other) noexcept {
   bytes += other.bytes;
   curr_items += other.curr_items;
+  hidden_items += other.hidden_items;
   limit_maxbytes += other.limit_maxbytes;
   allocated_bytes += other.allocated_bytes;
   index_bytes += other.index_bytes;

@@ -7,8 +7,9 @@ namespace kvferry::store {
 
 struct StoreStats {
   // State.
-  std::uint64_t bytes = 0;  // Live items: records and pieces.
-  std::uint64_t curr_items = 0;
+  std::uint64_t bytes = 0;         // Live items: records and pieces.
+  std::uint64_t curr_items = 0;    // Those that are gone and were not found yet included.
+  std::uint64_t hidden_items = 0;  // Those of them that a flush has hidden.
   std::uint64_t limit_maxbytes = 0;
   std::uint64_t allocated_bytes = 0;  // Frames held, for items and index; the limit is for this.
   std::uint64_t index_bytes = 0;

@@ -1,6 +1,7 @@
 """Gets of several keys through scripts: what clients see, and what backends are asked."""
 
 import random
+import time
 
 import pytest
 
@@ -8,7 +9,7 @@ from support.fake_backend import FakeBackend, answer_get
 from support.kvferry import ScriptedKvferry
 from support.memcached import Memcached
 from support.process import wait_for
-from support.wire import Wire
+from support.wire import Wire, storage, value_reply
 
 LIBRARY = """
 pools{ one = { options = { %s }, backends = { %s } } }
@@ -212,3 +213,33 @@ end
     assert server.stats("proxyfuncs")["funcs_mine"] == "2"
     assert server.reload_and_wait(text % 'route_direct{ child = "one" }')
     assert server.stats("proxyfuncs").get("funcs_mine", "0") == "0"
+
+
+LOCAL = """
+function mcp_config_pools()
+    return true
+end
+
+function mcp_config_routes()
+    local all = mcp.funcgen_new()
+    local cache = all:new_handle(mcp.internal_handler)
+    all:ready({ n = "all", f = function(rctx)
+        return function(req) return %s end
+    end })
+    mcp.attach(mcp.CMD_ANY_STORAGE, all)
+end
+"""
+
+
+@pytest.mark.parametrize("run", ["mcp.internal(req)", "rctx:enqueue_and_wait(req, cache)"])
+def test_writes_behind_a_wide_get_of_the_local_cache_do_not_change_what_it_brings(start, run):
+    server = start(LOCAL % run)
+    value, count = b"v" * 900_000, 18
+    with Wire(server.port(), receive_buffer=4096) as client:
+        for index in range(count):
+            client.ask(storage("set", "wide%d" % index, value), b"STORED\r\n")
+        last = "wide%d" % (count - 1)
+        client.send(b"get" + b"".join(b" wide%d" % index for index in range(count)) + b"\r\n" + storage("set", last, b"new"))
+        time.sleep(0.2)
+        client.expect(b"".join(value_reply("wide%d" % index, value) for index in range(count)) + b"END\r\nSTORED\r\n")
+        client.ask(b"get %s\r\n" % last.encode(), value_reply(last, b"new") + b"END\r\n")

@@ -77,6 +77,28 @@ def test_value_over_the_limit_is_swallowed_and_the_old_one_removed(client):
     client.expect_in_step()
 
 
+@pytest.mark.parametrize("command", ["get", "gat 0", "mg"])
+@pytest.mark.parametrize("part", [5_000, 900_000])
+def test_writes_behind_a_wide_get_do_not_change_what_it_brings(server, command, part):
+    """The client does not read while the reply is made: most keys are looked up only when it does."""
+    count = 16_000_000 // part
+    with Wire(server.port(), receive_buffer=4096) as connection:
+        value = b"v" * part
+        for index in range(count):
+            connection.ask(storage("set", "wide%d" % index, value), b"STORED\r\n")
+        last = "wide%d" % (count - 1)
+        if command == "mg":
+            reads = b"".join(b"mg wide%d v\r\n" % index for index in range(count))
+            reply = (b"VA %d\r\n%s\r\n" % (part, value)) * count
+        else:
+            reads = command.encode() + b"".join(b" wide%d" % index for index in range(count)) + b"\r\n"
+            reply = b"".join(value_reply("wide%d" % index, value) for index in range(count)) + b"END\r\n"
+        connection.send(reads + storage("set", last, b"new") + b"get %s\r\n" % last.encode())
+        time.sleep(0.2)
+        connection.expect(reply + b"STORED\r\n" + value_reply(last, b"new") + b"END\r\n")
+        connection.expect_in_step()
+
+
 @pytest.mark.parametrize("command, tail", [("add", ""), ("replace", ""), ("append", ""), ("cas", "5")])
 @pytest.mark.parametrize("more", [-10, 1])
 def test_value_over_the_limit_leaves_the_old_one_to_others_than_set(client, command, tail, more):

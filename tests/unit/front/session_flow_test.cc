@@ -98,6 +98,51 @@ TEST_P(FlowTest, AFullOutputPausesTheSourceUntilTheClientReads) {
   EXPECT_TRUE(client.data == sent + "END\r\n");
 }
 
+TEST_P(FlowTest, RequestsWaitBehindAPausedReplyWhoseRequestIsHalfDone) {
+  Peer& client = connect();
+  client.send("get a b\r\n");
+  ASSERT_TRUE(wait_for_requests(1));
+  client.stream->pause_reading();
+  rig_.run_turns(2);
+  target_.held[0].call->is_half_done = true;
+  const std::string piece = test::pattern(64 * 1024);
+  std::size_t sent_bytes = 0;
+  for (bool pauses = false; !pauses; sent_bytes += piece.size()) {
+    pauses = target_.part(0, piece, sent_bytes == 0);
+  }
+  client.send("get c\r\nget d\r\n");
+  settle();
+  EXPECT_EQ(target_.count(), 1U);
+  client.stream->resume_reading();
+  ASSERT_TRUE(run_until([&] { return target_.held[0].resumes == 1; }));
+  settle();
+  EXPECT_EQ(target_.count(), 1U) << "it has not been carried out yet";
+  target_.part(0, "END\r\n", false, true);
+  ASSERT_TRUE(wait_for_requests(3));
+  target_.reply(1, "c\r\n");
+  target_.reply(2, "d\r\n");
+  ASSERT_TRUE(run_until([&] { return client.data.size() == sent_bytes + 11; }));
+  EXPECT_TRUE(client.data.ends_with("END\r\nc\r\nd\r\n"));
+}
+
+TEST_P(FlowTest, RequestsWaitBehindAHalfDoneOneThatIsPausedBeforeItsTurn) {
+  Peer& client = connect();
+  client.send("get a\r\nget b c\r\n");
+  ASSERT_TRUE(wait_for_requests(2));
+  target_.held[1].call->is_half_done = true;
+  const std::string piece = test::pattern(64 * 1024);
+  for (bool pauses = false, is_first = true; !pauses; is_first = false) {
+    pauses = target_.part(1, piece, is_first);
+  }
+  client.send("get d\r\n");
+  settle();
+  EXPECT_EQ(target_.count(), 2U);
+  target_.reply(0, "END\r\n");
+  ASSERT_TRUE(run_until([&] { return target_.held[1].resumes == 1; }));
+  target_.part(1, "END\r\n", false, true);
+  EXPECT_TRUE(wait_for_requests(3));
+}
+
 TEST_P(FlowTest, AClientThatDoesNotReadIsClosedAfterTheStallTimeout) {
   options_.stall_timeout = base::Millis(50);
   configure();

@@ -201,6 +201,58 @@ TEST_F(StoreCommandsTest, ScansEveryKeyOnce) {
   EXPECT_GT(chosen.size(), 100U);
 }
 
+TEST_F(StoreCommandsTest, CountsNoKeysThatAFlushHasHidden) {
+  for (int i = 0; i < 3'000; ++i) {
+    ask("set old:" + std::to_string(i) + " x");
+  }
+  EXPECT_EQ(ask("dbsize"), ":3000\r\n");
+  ask("flushall");
+  EXPECT_EQ(ask("dbsize"), ":0\r\n");
+  EXPECT_EQ(ask("mset a 1 b 2 old:1 3"), "+OK\r\n");
+  EXPECT_EQ(ask("dbsize"), ":3\r\n");
+  EXPECT_EQ(ask("exists old:1 old:2 old:3"), ":1\r\n") << "those that are looked at go for real";
+  EXPECT_EQ(ask("del a old:4"), ":1\r\n");
+  EXPECT_EQ(ask("dbsize"), ":2\r\n");
+  ask("flushall");
+  EXPECT_EQ(ask("dbsize"), ":0\r\n");
+  ask("set c 1");
+  for (int i = 0; i < 1'000; ++i) {
+    store_.maintain(store::Instant{static_cast<std::uint32_t>(kNow / 1000)});
+  }
+  EXPECT_EQ(store_.snapshot().curr_items, 1U) << "the memory of the others is taken back";
+  EXPECT_EQ(ask("dbsize"), ":1\r\n");
+}
+
+TEST_F(StoreCommandsTest, MsetnxStoresNothingWhenOneKeyExists) {
+  ask("set c 0");
+  EXPECT_EQ(ask("msetnx a 1 b 2 c 3"), ":0\r\n");
+  EXPECT_EQ(ask("mget a b c"), "*3\r\n$-1\r\n$-1\r\n$1\r\n0\r\n");
+  EXPECT_EQ(ask("msetnx a 1 b 2 a 3"), ":1\r\n");
+  EXPECT_EQ(ask("mget a b"), "*2\r\n$1\r\n3\r\n$1\r\n2\r\n");
+}
+
+TEST_F(StoreCommandsTest, OnlySomeLooksCountAsAccess) {
+  struct Visit {
+    bool was_fetched = false;
+    void on_item(const store::ItemView& item) { was_fetched = item.was_fetched; }
+  };
+  const auto is_access = [&](const std::string& command) {
+    ask("setex k 100 value");
+    ask(command + " k");
+    Visit visit;
+    store_.read(store::Key("k"), {.is_use = false},
+                store::Instant{static_cast<std::uint32_t>(kNow / 1000)},
+                store::ItemVisitor::to<&Visit::on_item>(&visit));
+    return visit.was_fetched;
+  };
+  for (const char* command : {"ttl", "pttl", "expiretime", "pexpiretime", "exists", "type"}) {
+    EXPECT_FALSE(is_access(command)) << command;
+  }
+  for (const char* command : {"strlen", "touch", "get"}) {
+    EXPECT_TRUE(is_access(command)) << command;
+  }
+}
+
 TEST_F(StoreCommandsTest, TakesAnyCursor) {
   for (const char* cursor : {"1", "18446744073709551615", "281474976710656", "4503599627370496"}) {
     EXPECT_TRUE(ask_words({"scan", cursor}).starts_with("*2\r\n")) << cursor;

@@ -80,6 +80,33 @@ TEST(StoreTransfers, PausedRepliesGoOnWhereTheyWere) {
   EXPECT_GT(pauses, 20);
 }
 
+TEST(StoreTransfers, APausedReplyTellsWhetherKeysAreStillToBeRead) {
+  const std::string large = value_of(100'000);
+  for (const std::string_view command : {"get ", "gets ", "gat 0 ", "gats 0 "}) {
+    StoreConversation client;
+    client.say(set_line("L", large.size()) + large + "\r\n");
+    client.sink().pauses_left = 1;
+    client.say(std::string(command) + "L a\r\n");
+    ASSERT_TRUE(client.sink().is_paused);
+    EXPECT_TRUE(client.call().is_half_done) << command;
+    client.call().source->resume(client.call());
+    client.take();
+
+    client.sink().pauses_left = 1;
+    client.say(std::string(command) + "a L\r\n");
+    ASSERT_TRUE(client.sink().is_paused);
+    EXPECT_FALSE(client.call().is_half_done) << command;
+    client.call().source->resume(client.call());
+  }
+  StoreConversation client;
+  client.say(set_line("L", large.size()) + large + "\r\n");
+  client.sink().pauses_left = 1;
+  client.say("mg L v\r\n");
+  ASSERT_TRUE(client.sink().is_paused);
+  EXPECT_FALSE(client.call().is_half_done);
+  client.call().source->resume(client.call());
+}
+
 TEST(StoreTransfers, APausedValueStaysWhenItsItemGoes) {
   const std::string large = value_of(100'000);
   StoreConversation client;
