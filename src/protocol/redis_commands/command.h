@@ -1,10 +1,9 @@
-// Command: what the command table tells of a command of Redis or Valkey: its name, how many arguments it takes, where
-// its keys are, and how a proxy treats it.
+// Command: what the command table tells of a command of Redis or Valkey: its name, how many
+// arguments it takes, where its keys are, and how a proxy treats it.
 //
-// Source:    commands.csv beside this file: the facts as redis-server 7.0 tells them (COMMAND), a few later commands, and
-// our own columns about routing. The table is made from it when the program is built (README.md).
-// Lifetime:  commands are constants of the program.
-// Threads:   any.
+// Source:    commands.csv beside this file: the facts as redis-server 7.0 tells them (COMMAND), a
+// few later commands, and our own columns about routing. The table is made from it when the program
+// is built (README.md). Lifetime:  commands are constants of the program. Threads:   any.
 #pragma once
 
 #include <cstdint>
@@ -28,20 +27,20 @@ enum class Routing : std::uint8_t {
 
 /// How the replies of the parts become one.
 enum class Merge : std::uint8_t {
-  One,             // There is one reply, and it is passed on.
-  Local,           // The proxy makes the reply.
-  Sum,             // Integers are added.
-  Minimum,         // The smallest of the integers.
-  AllOk,           // OK when every part says so.
-  FirstOfAll,      // The first one when every part succeeded.
-  FirstSuccess,    // The first one that is no error.
-  KeyedArray,      // Elements return to the places of their keys.
-  Concatenated,    // Arrays, one behind the other.
-  Union,           // Arrays, each element once.
-  SumByName,       // Arrays of names and integers.
-  LogicalAnd,      // Arrays of 0 and 1, place by place.
-  FirstRunning,    // The first one that tells of a running script.
-  Cursor,          // One shard at a time.
+  One,           // There is one reply, and it is passed on.
+  Local,         // The proxy makes the reply.
+  Sum,           // Integers are added.
+  Minimum,       // The smallest of the integers.
+  AllOk,         // OK when every part says so.
+  FirstOfAll,    // The first one when every part succeeded.
+  FirstSuccess,  // The first one that is no error.
+  KeyedArray,    // Elements return to the places of their keys.
+  Concatenated,  // Arrays, one behind the other.
+  Union,         // Arrays, each element once.
+  SumByName,     // Arrays of names and integers.
+  LogicalAnd,    // Arrays of 0 and 1, place by place.
+  FirstRunning,  // The first one that tells of a running script.
+  Cursor,        // One shard at a time.
 };
 
 /// Whether a command may be sent again when nobody knows whether it has run.
@@ -57,7 +56,7 @@ enum class InMulti : std::uint8_t {
   NoEffect,  // UNWATCH.
 };
 
-/// Flags as COMMAND shows them.
+/// Flags as COMMAND shows them, in that order (kFlagNames).
 enum CommandFlag : std::uint32_t {
   kWrite = 1U << 0,
   kReadonly = 1U << 1,
@@ -73,12 +72,12 @@ enum CommandFlag : std::uint32_t {
   kAsking = 1U << 11,
   kFast = 1U << 12,
   kNoAuth = 1U << 13,
-  kMovableKeys = 1U << 14,
-  kAllowBusy = 1U << 15,
-  kNoMulti = 1U << 16,
-  kNoMandatoryKeys = 1U << 17,
-  kNoAsyncLoading = 1U << 18,
-  kSentinel = 1U << 19,
+  kSentinel = 1U << 14,
+  kNoMandatoryKeys = 1U << 15,
+  kNoAsyncLoading = 1U << 16,
+  kNoMulti = 1U << 17,
+  kMovableKeys = 1U << 18,
+  kAllowBusy = 1U << 19,
 };
 
 /// Place of a command in the table.
@@ -89,10 +88,11 @@ struct KeySpec;
 struct Command {
   std::string_view name;  // Small letters; "client|list" for a subcommand.
   CommandId id = 0;
-  /// Arguments with the name (and the subcommand); negative: at least so many. 0: not known, any count is passed on.
+  /// Arguments with the name (and the subcommand); negative: at least so many. 0: not known, any
+  /// count is passed on.
   std::int16_t arity = 0;
   std::uint32_t flags = 0;       // CommandFlag
-  std::uint32_t categories = 0;  // Bits; category_names() names them.
+  std::uint32_t categories = 0;  // Bits; kCategoryNames has their names.
   // The old way to tell keys, as COMMAND shows it; find_keys() is what routing uses.
   std::int16_t first_key = 0;
   std::int16_t last_key = 0;
@@ -103,7 +103,7 @@ struct Command {
   Retry retry = Retry::No;
   InMulti in_multi = InMulti::Queued;
   bool may_ask_replica = false;
-  bool is_gated = false;                    // Only for administrators.
+  bool is_gated = false;                     // Only for administrators.
   std::span<const CommandId> subcommands{};  // Not empty: a container.
 
   bool is_write() const noexcept { return (flags & kWrite) != 0; }
