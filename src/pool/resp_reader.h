@@ -14,6 +14,7 @@
 #include "base/parsed.h"
 #include "protocol/memcache/reply.h"
 #include "protocol/resp/reply_scanner.h"
+#include "protocol/resp/short_reply.h"
 
 namespace kvferry::pool {
 
@@ -37,7 +38,7 @@ class RespReader {
   /// Looks at `bytes`, which are not empty and begin where the last chunk ended.
   Outcome next(std::string_view bytes) noexcept {
     if (is_between()) [[likely]] {
-      const std::size_t size = short_reply_size(bytes);
+      const std::size_t size = resp::short_reply_size(bytes);
       if (size != 0) [[likely]] {
         return Outcome::done(RespChunk{.size_bytes = size,
                                        .code = code_of(bytes[0], bytes[1]),
@@ -54,9 +55,6 @@ class RespReader {
   void restart() noexcept { *this = RespReader(); }
 
  private:
-  /// Size of the reply that `bytes` begin with, if it is one line or one bulk string and is there;
-  /// 0: ask the scanner.
-  static std::size_t short_reply_size(std::string_view bytes) noexcept;
   static memcache::ReplyCode code_of(char first, char second) noexcept;
   Outcome scan(std::string_view bytes) noexcept;
   bool may_pass_on(std::size_t bytes) const noexcept;
