@@ -56,6 +56,20 @@ enum class InMulti : std::uint8_t {
   NoEffect,  // UNWATCH.
 };
 
+/// Where the keys of a command are.
+enum class KeyRule : std::uint8_t {
+  None,
+  One,       // One, always the same argument.
+  Specs,     // As key_specs say.
+  Set,       // One; what becomes of it depends on the word GET.
+  Bitfield,  // One; what becomes of it depends on the operations.
+  Sort,      // Its key, and what STORE names.
+  GeoStore,  // Its key, and what STORE and STOREDIST name.
+  Streams,   // The first half of what is behind STREAMS.
+  Script,    // As key_specs say; a wrong number of keys has errors of its own.
+  Migrate,   // Its key, or those behind KEYS.
+};
+
 /// Flags as COMMAND shows them, in that order (kFlagNames).
 enum CommandFlag : std::uint32_t {
   kWrite = 1U << 0,
@@ -97,11 +111,13 @@ struct Command {
   std::int16_t first_key = 0;
   std::int16_t last_key = 0;
   std::int16_t key_step = 0;
-  std::span<const KeySpec> key_specs{};
+  std::span<const KeySpec> key_specs{};  // As COMMAND shows them; find_keys() goes by key_rule.
   Routing routing = Routing::SingleKey;
   Merge merge = Merge::One;
   Retry retry = Retry::No;
   InMulti in_multi = InMulti::Queued;
+  KeyRule key_rule = KeyRule::None;
+  std::uint8_t sole_key = 0;  // Not 0: this argument is the one key of the command.
   bool may_ask_replica = false;
   bool is_gated = false;                     // Only for administrators.
   std::span<const CommandId> subcommands{};  // Not empty: a container.
@@ -109,5 +125,8 @@ struct Command {
   bool is_write() const noexcept { return (flags & kWrite) != 0; }
   bool is_container() const noexcept { return !subcommands.empty(); }
 };
+
+// What routing needs is in the first 64 bytes.
+static_assert(sizeof(Command) <= 80);
 
 }  // namespace kvferry::redis

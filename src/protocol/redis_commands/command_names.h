@@ -60,6 +60,10 @@ inline constexpr std::array<std::string_view, 3> kRetryNames{"no", "read", "idem
 inline constexpr std::array<std::string_view, 6> kInMultiNames{"queued", "refused",  "ends",
                                                                "nested", "no-watch", "no-effect"};
 
+/// In the order of KeyRule.
+inline constexpr std::array<std::string_view, 10> kKeyRuleNames{
+    "-", "one", "specs", "set", "bitfield", "sort", "geo-store", "streams", "script", "migrate"};
+
 /// The place of `name` among `names`; nothing when it is not there.
 constexpr std::optional<std::size_t> find_name(std::span<const std::string_view> names,
                                                std::string_view name) noexcept {

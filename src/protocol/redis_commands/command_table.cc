@@ -82,7 +82,9 @@ const Command& unknown_command() noexcept {
                                 .first_key = 1,
                                 .last_key = 1,
                                 .key_step = 1,
-                                .key_specs = kUnknownKeySpecs};
+                                .key_specs = kUnknownKeySpecs,
+                                .key_rule = KeyRule::One,
+                                .sole_key = 1};
   return kUnknown;
 }
 

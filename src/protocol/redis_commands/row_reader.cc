@@ -13,10 +13,11 @@ namespace kvferry::redis {
 namespace {
 
 constexpr std::string_view kColumns =
-    "name,arity,flags,categories,first_key,last_key,key_step,key_specs,group,since,doc_flag,tips,"
+    "name,arity,flags,categories,first_key,last_key,key_step,key_specs,key_rule,group,since,doc_"
+    "flag,tips,"
     "routing,merge,replica,retry,"
     "in_multi,gate,note";
-constexpr std::size_t kColumnCount = 19;
+constexpr std::size_t kColumnCount = 20;
 /// Words about the place before the access flags of a key spec with an index, a range and so on.
 constexpr std::int32_t kPlaceMax = 100;
 
@@ -47,6 +48,7 @@ class RowReader {
                  std::string_view no);
   bool split(std::string_view line, Fields& fields);
   void check_name(std::string_view name);
+  void check_key_rule(CommandRow& row);
   KeySpec read_key_spec(std::string_view text);
   void read_find(std::string_view& words, KeySpec& spec);
 
@@ -173,14 +175,34 @@ KeySpec RowReader::read_key_spec(std::string_view text) {
   return spec;
 }
 
+/// Sets sole_key.
+void RowReader::check_key_rule(CommandRow& row) {
+  Command& command = row.command;
+  const std::string_view name = kKeyRuleNames.at(static_cast<std::size_t>(command.key_rule));
+  if (row.key_specs.empty() != (command.key_rule == KeyRule::None)) {
+    fail("key_rule", name, "key_specs say something else");
+    return;
+  }
+  if (command.key_rule != KeyRule::One && command.key_rule != KeyRule::Set &&
+      command.key_rule != KeyRule::Bitfield) {
+    return;
+  }
+  const KeySpec& spec = row.key_specs.front();
+  if (spec.begin != KeySpec::Begin::Index || spec.find != KeySpec::Find::Range || spec.last != 0) {
+    fail("key_rule", name, "key_specs do not begin with one key at a fixed place");
+    return;
+  }
+  command.sole_key = static_cast<std::uint8_t>(spec.begin_at);
+}
+
 CommandRow RowReader::read(std::string_view line) {
   CommandRow row;
   Fields fields;
   if (!split(line, fields)) {
     return row;
   }
-  const auto& [name, arity, flags, categories, first_key, last_key, key_step, key_specs, group,
-               since, doc_flag, tips, routing, merge, replica, retry, in_multi, gate, note] =
+  const auto& [name, arity, flags, categories, first_key, last_key, key_step, key_specs, key_rule,
+               group, since, doc_flag, tips, routing, merge, replica, retry, in_multi, gate, note] =
       fields;
   check_name(name);
   Command& command = row.command;
@@ -194,6 +216,8 @@ CommandRow RowReader::read(std::string_view line) {
   for (std::string_view specs = key_specs; !specs.empty();) {
     row.key_specs.push_back(read_key_spec(cut(specs, "; ")));
   }
+  command.key_rule = KeyRule{static_cast<std::uint8_t>(place("key_rule", key_rule, kKeyRuleNames))};
+  check_key_rule(row);
   command.routing = Routing{static_cast<std::uint8_t>(place("routing", routing, kRoutingNames))};
   command.merge = Merge{static_cast<std::uint8_t>(place("merge", merge, kMergeNames))};
   command.retry = Retry{static_cast<std::uint8_t>(place("retry", retry, kRetryNames))};
@@ -203,7 +227,7 @@ CommandRow RowReader::read(std::string_view line) {
   if (command.may_ask_replica && command.is_write()) {
     fail("replica", replica, "of a command that writes");
   }
-  if (command.routing == Routing::SingleKey && (row.key_specs.empty() || command.first_key < 1)) {
+  if (command.routing == Routing::SingleKey && command.sole_key == 0) {
     fail("routing", routing, "of a command without a key at a fixed place");
   }
   row.group = group;

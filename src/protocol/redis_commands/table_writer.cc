@@ -113,8 +113,9 @@ void append_command(std::span<const CommandRow> rows, std::size_t id, std::size_
          ", .key_specs = " + part("kKeySpecs", first_spec, row.key_specs.size()) +
          ", .routing = Routing{" + decimal(command.routing) + "}, .merge = Merge{" +
          decimal(command.merge) + "}, .retry = Retry{" + decimal(command.retry) +
-         "}, .in_multi = InMulti{" + decimal(command.in_multi) +
-         "}, .may_ask_replica = " + (command.may_ask_replica ? "true" : "false") +
+         "}, .in_multi = InMulti{" + decimal(command.in_multi) + "}, .key_rule = KeyRule{" +
+         decimal(command.key_rule) + "}, .sole_key = " + decimal(command.sole_key) +
+         ", .may_ask_replica = " + (command.may_ask_replica ? "true" : "false") +
          ", .is_gated = " + (command.is_gated ? "true" : "false") +
          ", .subcommands = " + part("kIds", id + 1, subcommand_count) + "},\n";
 }

@@ -10,16 +10,15 @@ namespace kvferry::redis {
 namespace {
 
 const std::string kHead =
-    "name,arity,flags,categories,first_key,last_key,key_step,key_specs,group,since,doc_flag,tips,"
-    "routing,merge,replica,retry,"
-    "in_multi,gate,note\n";
+    "name,arity,flags,categories,first_key,last_key,key_step,key_specs,key_rule,group,since,"
+    "doc_flag,tips,routing,merge,replica,retry,in_multi,gate,note\n";
 const std::string kGet =
     "get,2,readonly fast,read string fast,1,1,1,index 1 range 0 1 0 RO "
-    "access,string,1.0.0,,,single-key,one,yes,read,queued,-,\n";
+    "access,one,string,1.0.0,,,single-key,one,yes,read,queued,-,\n";
 const std::string kObject =
-    "object,-2,,slow,0,0,0,,generic,2.2.3,,,local,local,no,no,refused,-,a note\n";
+    "object,-2,,slow,0,0,0,,-,generic,2.2.3,,,local,local,no,no,refused,-,a note\n";
 const std::string kObjectHelp =
-    "object|help,2,loading stale,slow,0,0,0,,generic,2.2.3,,,local,local,no,no,refused,-,\n";
+    "object|help,2,loading stale,slow,0,0,0,,-,generic,2.2.3,,,local,local,no,no,refused,-,\n";
 
 std::string error_of(const std::string& text) {
   std::string error;
@@ -53,7 +52,7 @@ TEST(RowReader, ReadsRows) {
 TEST(RowReader, SaysWhereAndWhatIsWrong) {
   EXPECT_EQ(error_of(""), "1: not the columns that are expected");
   EXPECT_EQ(error_of(kHead), "1: no commands");
-  EXPECT_EQ(error_of(kHead + kGet + "x,1\n"), "3: row \"x\": has 2 fields, not 19");
+  EXPECT_EQ(error_of(kHead + kGet + "x,1\n"), "3: row \"x\": has 2 fields, not 20");
   EXPECT_EQ(error_with(",2,", ",two,"), "2: arity \"two\": not a number from -100 to 100");
   EXPECT_EQ(error_with(",2,", ",101,"), "2: arity \"101\": not a number from -100 to 100");
   EXPECT_EQ(error_with("readonly fast", "fast readonly"),
@@ -73,8 +72,16 @@ TEST(RowReader, SaysWhereAndWhatIsWrong) {
   EXPECT_EQ(error_with(" RO access", ""),
             "2: key_specs \"index 1 range 0 1 0\": does not say what becomes of the key");
   EXPECT_EQ(error_with("0 1 0", "0 0 0"), "2: key_specs \"range\": numbers that make no sense");
-  EXPECT_EQ(error_with("index 1 range 0 1 0 RO access", ""),
+  EXPECT_EQ(error_with("index 1 range 0 1 0 RO access,one", ",-"),
             "2: routing \"single-key\": of a command without a key at a fixed place");
+}
+
+TEST(RowReader, WantsAKeyRuleThatFitsTheKeySpecs) {
+  EXPECT_EQ(error_with(",one,", ",-,"), "2: key_rule \"-\": key_specs say something else");
+  EXPECT_EQ(error_with("index 1 range 0 1 0 RO access,one", ",one"),
+            "2: key_rule \"one\": key_specs say something else");
+  EXPECT_EQ(error_with("range 0", "range 1"),
+            "2: key_rule \"one\": key_specs do not begin with one key at a fixed place");
 }
 
 TEST(RowReader, WantsRowsInOrder) {
