@@ -27,7 +27,9 @@
 #include "pool/kept_backends.h"
 #include "pool/pool_context.h"
 #include "pool/redis_backend.h"
+#include "pool/redis_splits.h"
 #include "pool/snapshot.h"
+#include "protocol/redis_commands/key_places.h"
 #include "protocol/redis_commands/request.h"
 
 namespace kvferry::pool {
@@ -55,13 +57,21 @@ class RedisPool final : public call::RedisTarget {
     return kept_.snapshot().placement->select(key, kept_.random_state());
   }
   void send_single(call::Call& call, const redis::Request& request);
+  void send_split(call::Call& call, const redis::Request& request);
+  void send_together(call::Call& call, const redis::Request& request);
   void send_keyless(call::Call& call, const redis::Request& request);
   void send_to(std::uint32_t index, call::Call& call, const redis::Request& request);
   void refuse_all_down(call::Call& call) const;
   void refuse_command(call::Call& call, const redis::Request& request) const;
+  void refuse_large(call::Call& call) const;
+  bool has_one_shard() const { return backends().size() == 1; }
+  /// The backend of all keys in keys_, kSeveral or kNoServer.
+  std::uint32_t place_together(const redis::Request& request);
 
   PoolContext context_;
   KeptBackends<RedisBackend> kept_;
+  RedisSplits splits_;
+  redis::KeyPlaces keys_;           // Of the request that is being sent.
   std::uint32_t next_keyless_ = 0;  // Backend of the next command without a key.
 };
 

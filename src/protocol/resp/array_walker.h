@@ -34,6 +34,8 @@ class ArrayWalker {
 
   /// Elements of the array, once its Head was found; -1 for null.
   std::int64_t count() const noexcept { return count_; }
+  /// The Head was found.
+  bool has_head() const noexcept { return is_counted_; }
   /// The last element has ended.
   bool is_over() const noexcept { return is_counted_ && left_ == 0; }
 
