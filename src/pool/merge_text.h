@@ -16,11 +16,11 @@ inline constexpr std::size_t kFailureLineBytesMax = 512;
 
 /// What became of a command of several parts, some of which failed.
 struct PartialResult {
-  std::string_view command;        // As the table has it.
-  std::size_t done = 0;            // Shards that succeeded ...
-  std::size_t total = 0;           // ... out of so many.
-  std::int64_t counted = 0;        // The sum of what they told.
-  std::string_view first_failure;  // The whole reply of the first that failed.
+  std::string_view command;          // As the table has it.
+  std::size_t done = 0;              // Shards that succeeded ...
+  std::size_t total = 0;             // ... out of so many.
+  std::int64_t counted = 0;          // The sum of what they told.
+  std::string_view first_failure{};  // The whole reply of the first that failed.
 };
 
 /// The error for it, in the wording of the pool.

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "pool/failure_text.h"
+#include "pool/redis_broadcast.h"
 #include "protocol/redis_commands/command_errors.h"
 
 namespace kvferry::pool {
@@ -43,6 +44,9 @@ void RedisPool::send(Call& call, const Request& request) {
       return;
     case Routing::Keyless:
       send_keyless(call, request);
+      return;
+    case Routing::Broadcast:
+      send_to_all(call, request);
       return;
     default:
       refuse_command(call, request);
@@ -137,6 +141,20 @@ void RedisPool::send_keyless(Call& call, const Request& request) {
     }
   }
   refuse_all_down(call);
+}
+
+void RedisPool::send_to_all(Call& call, const Request& request) {
+  if (has_one_shard()) {
+    send_to(place({}), call, request);
+  } else if (request.command.merge == redis::Merge::Cursor) {
+    answer_error(call, "ERR kvferry: '" + std::string(request.command.name) +
+                           "' over several shards is not available yet" +
+                           redis_place(options(), {}));
+  } else if (!request.is_complete()) {
+    refuse_large(call);
+  } else {
+    RedisBroadcast::start(context_, kept_, call, request);
+  }
 }
 
 void RedisPool::send_to(std::uint32_t index, Call& call, const Request& request) {

@@ -60,6 +60,7 @@ class RedisPool final : public call::RedisTarget {
   void send_split(call::Call& call, const redis::Request& request);
   void send_together(call::Call& call, const redis::Request& request);
   void send_keyless(call::Call& call, const redis::Request& request);
+  void send_to_all(call::Call& call, const redis::Request& request);
   void send_to(std::uint32_t index, call::Call& call, const redis::Request& request);
   void refuse_all_down(call::Call& call) const;
   void refuse_command(call::Call& call, const redis::Request& request) const;

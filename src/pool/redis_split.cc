@@ -1,14 +1,14 @@
 #include "pool/redis_split.h"
 
 #include <algorithm>
-#include <array>
 #include <sys/uio.h>
 #include <utility>
+#include <vector>
 
 #include "pool/merge_text.h"
+#include "pool/redis_merge.h"
 #include "pool/redis_splits.h"
 #include "pool/resp_words.h"
-#include "protocol/resp/integer.h"
 
 namespace kvferry::pool {
 
@@ -18,16 +18,6 @@ using call::ReplyPart;
 using memcache::ReplyCode;
 using redis::Merge;
 using resp::ArrayWalker;
-
-namespace {
-
-/// Reads ":12\r\n".
-bool read_number_reply(std::string_view reply, std::int64_t& number) {
-  return reply.size() > 3 && reply.starts_with(':') &&
-         resp::read_integer(reply.substr(1, reply.size() - 3), number) && number >= 0;
-}
-
-}  // namespace
 
 RedisSplit::RedisSplit(RedisSplits& home, Call& parent, const redis::Command& command,
                        resp::Version version, OnPartial on_partial)
@@ -74,7 +64,7 @@ void RedisSplit::take(Part& part, const ReplyPart& reply) {
       take_elements(part, reply);
       return;
     case Merge::Sum:
-      if (!read_number_reply(reply.bytes, part.number)) {
+      if (!read_number_reply(reply.bytes, part.number) || part.number < 0) {
         fail(part, bad_part_line(options()));
       }
       return;
