@@ -4,6 +4,7 @@
 
 #include "pool/failure_text.h"
 #include "pool/redis_broadcast.h"
+#include "pool/redis_scan.h"
 #include "protocol/redis_commands/command_errors.h"
 
 namespace kvferry::pool {
@@ -32,6 +33,11 @@ RedisPool::RedisPool(const PoolContext& context, std::shared_ptr<const PoolSnaps
 RedisPool::~RedisPool() = default;
 
 void RedisPool::send(Call& call, const Request& request) {
+  if (request.database != 0 && request.database >= options().redis.databases) [[unlikely]] {
+    // A reload may have left fewer; lanes are made for no others.
+    answer_error(call, "ERR DB index is out of range");
+    return;
+  }
   switch (request.command.routing) {
     case Routing::SingleKey:
       send_single(call, request);
@@ -100,6 +106,10 @@ void RedisPool::send_together(Call& call, const Request& request) {
       return;
     }
   }
+  if (keys_.is_empty() && request.command.key_rule == redis::KeyRule::Script) {
+    send_to(first_up(), call, request);
+    return;
+  }
   if (outcome == redis::KeyOutcome::Refused || keys_.is_empty()) {
     send_keyless(call, request);
     return;
@@ -143,15 +153,22 @@ void RedisPool::send_keyless(Call& call, const Request& request) {
   refuse_all_down(call);
 }
 
+std::uint32_t RedisPool::first_up() const {
+  for (std::uint32_t i = 0; i < backends().size(); ++i) {
+    if (!backends()[i]->shared_health()->is_down()) {
+      return i;
+    }
+  }
+  return kNoServer;
+}
+
 void RedisPool::send_to_all(Call& call, const Request& request) {
   if (has_one_shard()) {
     send_to(place({}), call, request);
-  } else if (request.command.merge == redis::Merge::Cursor) {
-    answer_error(call, "ERR kvferry: '" + std::string(request.command.name) +
-                           "' over several shards is not available yet" +
-                           redis_place(options(), {}));
   } else if (!request.is_complete()) {
     refuse_large(call);
+  } else if (request.command.merge == redis::Merge::Cursor && !backends().empty()) {
+    RedisScan::start(context_, kept_, call, request);
   } else {
     RedisBroadcast::start(context_, kept_, call, request);
   }

@@ -4,7 +4,7 @@
 //   several keys, split  -> one part per backend, merged again (redis_split.h)
 //   several keys, others -> the one backend that has them all, or CROSSSLOT
 //   no key               -> one backend after the other
-//   broadcast            -> all backends, merged (redis_broadcast.h)
+//   broadcast            -> all backends, merged (redis_broadcast.h); SCAN: redis_scan.h
 //   big argument         -> an exclusive link of the key's backend, streamed
 //
 // Which of these it is, the command table says. Commands that a session answers by itself, or that
@@ -61,6 +61,8 @@ class RedisPool final : public call::RedisTarget {
   void send_together(call::Call& call, const redis::Request& request);
   void send_keyless(call::Call& call, const redis::Request& request);
   void send_to_all(call::Call& call, const redis::Request& request);
+  /// Where scripts without keys run, so that they all meet at one backend.
+  std::uint32_t first_up() const;
   void send_to(std::uint32_t index, call::Call& call, const redis::Request& request);
   void refuse_all_down(call::Call& call) const;
   void refuse_command(call::Call& call, const redis::Request& request) const;

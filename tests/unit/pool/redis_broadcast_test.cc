@@ -140,12 +140,6 @@ TEST_P(RedisBroadcastTest, OneBackendTakesItAsItCame) {
   ASSERT_TRUE(wait_for(scan));
 }
 
-TEST_P(RedisBroadcastTest, ScanOverSeveralBackendsIsRefusedForNow) {
-  make(2);
-  EXPECT_EQ(send({"SCAN", "0"}).bytes,
-            "-ERR kvferry: 'scan' over several shards is not available yet (pool p)\r\n");
-}
-
 TEST_P(RedisBroadcastTest, ShutItAnswers) {
   make(2);
   Outcome& size = send({"DBSIZE"});

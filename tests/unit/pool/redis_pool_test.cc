@@ -101,6 +101,18 @@ TEST_P(RedisPoolTest, EachDatabaseAndVersionHasConnectionsOfItsOwn) {
   EXPECT_EQ(pool_->backends()[0]->stats().links_up.get(), 3U);
 }
 
+TEST_P(RedisPoolTest, HasNoMoreDatabasesThanItSays) {
+  options_.redis.databases = 3;
+  make(2);
+  database_ = 3;
+  for (const Words& words : {Words{"GET", "k"}, Words{"MGET", key(0), key(1)}, Words{"DBSIZE"}}) {
+    EXPECT_EQ(send(words).bytes, "-ERR DB index is out of range\r\n");
+  }
+  database_ = 2;
+  send({"GET", key(0)});
+  expect_received(0, resp({"SELECT", "2"}));
+}
+
 TEST_P(RedisPoolTest, StreamsABigArgumentOverALinkOfItsOwn) {
   make(2);
   const std::string value = test::pattern(100'000);

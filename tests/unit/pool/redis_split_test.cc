@@ -379,6 +379,10 @@ TEST_P(RedisSplitTest, ScriptsWithBadKeyCountsAreRefusedAsAServerDoes) {
 
 TEST_P(RedisSplitTest, AScriptWithoutKeysGoesToTheFirstBackendThatIsUp) {
   make(2);
+  send({"EVAL", "return 1", "0"});
+  send({"EVAL", "return 1", "0"});
+  expect_received(0, resp({"EVAL", "return 1", "0"}) + resp({"EVAL", "return 1", "0"}));
+  reply(0, ":1\r\n:1\r\n");
   while (!snapshot_->health[0]->is_down()) {
     snapshot_->health[0]->on_failure();
   }
