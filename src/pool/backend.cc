@@ -15,7 +15,7 @@ Backend::Backend(Setup setup, net::Loop& loop, PoolEvents& events, std::uint64_t
     : setup_(std::move(setup)),
       loop_(loop),
       events_(events),
-      stats_(std::make_shared<BackendStats>()),
+      stats_(setup_.stats != nullptr ? setup_.stats : std::make_shared<BackendStats>()),
       wait_timer_(net::Timer::Callback::to<&Backend::on_wait_timer>(this)),
       reap_task_(net::Task::Callback::to<&Backend::reap>(this)),
       random_state_(random_seed | 1) {
@@ -88,7 +88,9 @@ Link* Backend::free_upload_link() {
 void Backend::start_upload(Call& call, std::string_view line) {
   Link* link = waiting_.empty() ? free_upload_link() : nullptr;
   if (link != nullptr) {
-    begin_upload(*link, call, line);
+    if (admit_upload(*link, call)) {
+      begin_upload(*link, call, line);
+    }
     return;
   }
   call.stash.append(loop_.blocks(), line);
@@ -101,16 +103,19 @@ void Backend::start_upload(Call& call, std::string_view line) {
   }
 }
 
-bool Backend::begin_upload(Link& link, Call& call, std::string_view line) {
+bool Backend::admit_upload(Link& link, Call& call) {
   if (const auto refusal = link.admit()) {
     call.body_sink = nullptr;
     refuse(call, Failure{.kind = *refusal, .error = 0, .may_have_run = false});
     return false;
   }
+  return true;
+}
+
+void Backend::begin_upload(Link& link, Call& call, std::string_view line) {
   stats_->bytes_sent.add(line.size());
   link.write(line);
   link.commit_upload(call);
-  return true;
 }
 
 void Backend::start_waiting_uploads() {
@@ -120,9 +125,16 @@ void Backend::start_waiting_uploads() {
       return;
     }
     Call& call = *waiting_.pop_front();
-    const base::ByteChain line = std::exchange(call.stash, base::ByteChain{});
+    base::ByteChain head = std::exchange(call.stash, base::ByteChain{});
     call.body_waits = false;
-    if (begin_upload(*link, call, line.front())) {
+    if (admit_upload(*link, call)) {
+      // Of a request with many arguments it may be long.
+      while (head.size() > head.front().size()) {
+        stats_->bytes_sent.add(head.front().size());
+        link->write(head.front());
+        head.consume(head.front().size());
+      }
+      begin_upload(*link, call, head.front());
       call.body_source->resume_body(call);
     }
   }
@@ -167,7 +179,8 @@ void Backend::configure(Setup setup) {
   // Files that were read anew are for new connections; other settings are for all.
   const bool speaks_otherwise =
       (setup.tls == nullptr) != (setup_.tls == nullptr) ||
-      (setup.tls != nullptr && setup.tls->options() != setup_.tls->options());
+      (setup.tls != nullptr && setup.tls->options() != setup_.tls->options()) ||
+      setup.greeting != setup_.greeting;
   const bool has_moved =
       (!(setup.address == setup_.address) && setup_.address.is_set()) || speaks_otherwise;
   setup_ = std::move(setup);
@@ -241,14 +254,14 @@ bool Backend::is_drained() const {
          std::all_of(aside_.begin(), aside_.end(), is_empty);
 }
 
-void Backend::sample_queue() {
+std::size_t Backend::queued_bytes() const {
   std::size_t bytes = 0;
   for (const Links* links : {&links_, &uploads_, &aside_}) {
     for (const auto& link : *links) {
       bytes += link->queued_bytes();
     }
   }
-  stats_->queue_bytes.set(bytes);
+  return bytes;
 }
 
 void Backend::on_link_proven(Link& /*link*/) {

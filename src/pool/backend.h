@@ -54,7 +54,9 @@ class Backend final : public LinkHost, public call::BodySink {
     ServerOptions server;
     net::Address address;  // Unset while the name has no address.
     std::shared_ptr<BackendHealth> health;
-    net::TlsContextPtr tls{};  // Null: connections in clear.
+    net::TlsContextPtr tls{};               // Null: connections in clear.
+    Greeting greeting{};                    // What fresh connections say first.
+    std::shared_ptr<BackendStats> stats{};  // Null: it counts for itself.
   };
   Backend(Setup setup, net::Loop& loop, PoolEvents& events, std::uint64_t random_seed);
   ~Backend();
@@ -79,7 +81,9 @@ class Backend final : public LinkHost, public call::BodySink {
   void shut();
   bool is_drained() const;
   /// Notes how many bytes wait to be sent; call about once a second.
-  void sample_queue();
+  void sample_queue() { stats_->queue_bytes.set(queued_bytes()); }
+  /// Bytes that wait to be sent now.
+  std::size_t queued_bytes() const;
 
   const ServerOptions& server() const { return setup_.server; }
   const std::shared_ptr<BackendHealth>& shared_health() const { return setup_.health; }
@@ -92,6 +96,7 @@ class Backend final : public LinkHost, public call::BodySink {
   std::uint64_t random() override { return next_random(random_state_); }
   bool wants_reconnect() const override;
   bool secure(net::Stream& stream) override;
+  const Greeting& greeting() const override { return setup_.greeting; }
   void on_link_proven(Link& link) override;
   void on_link_failed(Link& link, const Failure& failure) override;
   void on_link_stalled(Link& link) override;
@@ -111,7 +116,8 @@ class Backend final : public LinkHost, public call::BodySink {
   Link& link_for(const call::Call& call);
   Link* free_upload_link();
   /// False when it was refused: `call` is answered and gone.
-  bool begin_upload(Link& link, call::Call& call, std::string_view line);
+  bool admit_upload(Link& link, call::Call& call);
+  void begin_upload(Link& link, call::Call& call, std::string_view line);
   void start_waiting_uploads();
   void set_aside(std::unique_ptr<Link>& link);
   void reap();

@@ -27,6 +27,8 @@ std::string_view failure_name(FailureKind kind) noexcept {
       return "down";
     case FailureKind::Draining:
       return "draining";
+    case FailureKind::Handshake:
+      return "handshake";
   }
   return "unknown";
 }
@@ -52,6 +54,7 @@ int twemproxy_error(const Failure& failure) {
     case FailureKind::ConnectRefused:
     case FailureKind::Down:
     case FailureKind::Draining:
+    case FailureKind::Handshake:
       return ECONNREFUSED;
   }
   return ECONNREFUSED;
@@ -82,14 +85,70 @@ std::string reason(const PoolOptions& options, const Failure& failure) {
       return "no usable backend";
     case FailureKind::Draining:
       return "backend was removed";
+    case FailureKind::Handshake:
+      return "could not connect to backend: " + std::string(failure.detail);
   }
   return "backend failure";
 }
 
+/// The kind, and what happened; both as docs of the proxy list them.
+std::string redis_reason(const PoolOptions& options, const Failure& failure) {
+  constexpr std::string_view kMayHaveRun = "; the command may have run";
+  switch (failure.kind) {
+    case FailureKind::Timeout:
+      return "TIMEOUT kvferry: " + reason(options, failure) + std::string(kMayHaveRun);
+    case FailureKind::Closed:
+      return failure.may_have_run
+                 ? "UNAVAIL kvferry: connection lost after the command was sent; it may have run"
+                 : "UNAVAIL kvferry: connection lost before the command was sent";
+    case FailureKind::BadReply:
+      return "BADREPLY kvferry: backend reply was not valid RESP; connection closed";
+    case FailureKind::Overload:
+      return "OVERLOAD kvferry: backend queue is full (" + std::to_string(options.max_inflight) +
+             " calls)";
+    case FailureKind::Unresolved:
+      return "UNAVAIL kvferry: could not connect to backend: its name has no address";
+    case FailureKind::ConnectTimeout:
+      return "UNAVAIL kvferry: could not connect to backend: no connection within " +
+             std::to_string(options.connect_timeout.count()) + " ms";
+    case FailureKind::ConnectRefused:
+    case FailureKind::Handshake:
+    case FailureKind::Down:
+      return "UNAVAIL kvferry: " + reason(options, failure);
+    case FailureKind::Draining:
+      return "UNAVAIL kvferry: " + reason(options, failure) +
+             std::string(failure.may_have_run ? kMayHaveRun : "");
+  }
+  return "UNAVAIL kvferry: backend failure";
+}
+
+std::string redis_failure_line(const PoolOptions& options, const std::string& label,
+                               const Failure& failure) {
+  if (options.error_style == ErrorStyle::Twemproxy) {
+    return "-ERR " + std::generic_category().message(twemproxy_error(failure)) + "\r\n";
+  }
+  return "-" + redis_reason(options, failure) + redis_place(options, label) + "\r\n";
+}
+
 }  // namespace
+
+std::string redis_place(const PoolOptions& options, const std::string& label) {
+  switch (options.redis.error_detail) {
+    case ErrorDetail::None:
+      return {};
+    case ErrorDetail::Pool:
+      return " (pool " + options.name + ")";
+    case ErrorDetail::Full:
+      break;
+  }
+  return " (pool " + options.name + (label.empty() ? "" : ", backend " + label) + ")";
+}
 
 std::string failure_line(const PoolOptions& options, const std::string& label,
                          const Failure& failure) {
+  if (options.protocol == Protocol::Redis) {
+    return redis_failure_line(options, label, failure);
+  }
   if (options.error_style == ErrorStyle::Twemproxy) {
     return "SERVER_ERROR " + std::generic_category().message(twemproxy_error(failure)) + "\r\n";
   }

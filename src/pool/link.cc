@@ -28,7 +28,11 @@ Link::Link(LinkHost& host, net::Loop& loop, Use use)
       timer_(net::Timer::Callback::to<&Link::on_timer>(this)),
       resume_task_(net::Task::Callback::to<&Link::continue_delivery>(this)),
       backoff_(host.options().backoff_min, backoff_max(host.options())),
-      use_(use) {}
+      use_(use) {
+  if (host.options().protocol == Protocol::Redis) {
+    resp_ = std::make_unique<RespSide>();
+  }
+}
 
 Link::~Link() {
   KVF_CHECK(calls_.empty());
@@ -59,7 +63,7 @@ std::optional<FailureKind> Link::admit() {
     // An attempt after a failure: calls do not wait for its outcome.
     return FailureKind::Down;
   }
-  if (inflight_ >= options.max_inflight || stream_->output_bytes() >= options.max_queue_bytes) {
+  if (inflight_ >= options.max_inflight || queued_bytes() >= options.max_queue_bytes) {
     return FailureKind::Overload;
   }
   return std::nullopt;
@@ -99,6 +103,7 @@ void Link::connect() {
   stream_->set_drain_notice(use_ == Use::Exclusive ? kUploadWindowBytes : 0);
   phase_ = Phase::Connecting;
   is_proven_ = false;
+  greet();
   loop_.timers().arm(timer_, loop_.now() + host_.options().connect_timeout);
 }
 
@@ -145,6 +150,12 @@ bool Link::has_lane(std::uint64_t lane) const {
 
 void Link::on_connected() {
   KVF_CHECK(phase_ == Phase::Connecting);
+  if (!is_greeting()) {
+    on_up();
+  }
+}
+
+void Link::on_up() {
   phase_ = Phase::Up;
   connected_at_ = loop_.now();
   host_.stats().connects.add(1);
@@ -160,7 +171,7 @@ void Link::on_data(std::string_view bytes) {
   is_delivering_ = true;
   carry_.feed(loop_.blocks(), bytes, [this](std::string_view view) { return deliver(view); });
   is_delivering_ = false;
-  if (phase_ != Phase::Up) {
+  if (std::exchange(is_cut_, false)) {
     carry_.clear();
   }
   if (calls_.empty()) {
@@ -169,9 +180,12 @@ void Link::on_data(std::string_view bytes) {
 }
 
 std::size_t Link::deliver(std::string_view bytes) {
+  if (resp_ != nullptr) {
+    return deliver_resp(bytes);
+  }
   std::size_t taken = 0;
   while (taken < bytes.size()) {
-    if (phase_ != Phase::Up) {
+    if (is_cut_) {
       return bytes.size();  // Failed meanwhile: the rest belongs to nobody.
     }
     if (is_paused_) {
@@ -179,11 +193,7 @@ std::size_t Link::deliver(std::string_view bytes) {
     }
     Call* call = calls_.front();
     if (call == nullptr) {
-      host_.stats().stray_replies.add(1);
-      fail(Failure{.kind = FailureKind::BadReply,
-                   .error = 0,
-                   .may_have_run = false,
-                   .evidence = bytes.substr(taken)});
+      fail_as_stray(bytes.substr(taken));
       return bytes.size();
     }
     if (!is_in_reply_) {
@@ -207,6 +217,12 @@ std::size_t Link::deliver(std::string_view bytes) {
     taken += chunk.size_bytes;
   }
   return taken;
+}
+
+void Link::fail_as_stray(std::string_view bytes) {
+  host_.stats().stray_replies.add(1);
+  fail(
+      Failure{.kind = FailureKind::BadReply, .error = 0, .may_have_run = false, .evidence = bytes});
 }
 
 void Link::hand_over(Call& call, const memcache::ReplyChunk& chunk, std::string_view bytes) {
@@ -310,7 +326,14 @@ void Link::close_stream() {
   resume_task_.cancel();
   is_in_reply_ = is_passed_on_ = is_paused_ = is_discarding_ = false;
   parser_.start(memcache::ReplyKind::Line);
-  if (!is_delivering_) {
+  if (resp_ != nullptr) {
+    resp_->reader.restart();
+  }
+  output_ = &held_;
+  held_.clear();
+  if (is_delivering_) {
+    is_cut_ = true;
+  } else {
     carry_.clear();
   }
 }
@@ -322,7 +345,10 @@ void Link::fail(const Failure& failure) {
   if (failure.kind != FailureKind::Draining && !is_retired_) {
     // A connection that worked is replaced at once; one that never did waits longer each time.
     if (!was_usable) {
-      loop_.timers().arm(timer_, loop_.now() + backoff_.on_failure(host_.random()));
+      const base::Millis wait = backoff_.on_failure(host_.random());
+      const bool is_locked_out = failure.detail == kCredentialsRejected;
+      loop_.timers().arm(
+          timer_, loop_.now() + (is_locked_out ? std::max(wait, kCredentialsRetryMin) : wait));
     }
     host_.on_link_failed(*this, failure);
   }
@@ -384,9 +410,9 @@ void Link::continue_delivery() {
   is_delivering_ = true;
   carry_.feed(loop_.blocks(), {}, [this](std::string_view view) { return deliver(view); });
   is_delivering_ = false;
-  if (phase_ != Phase::Up) {
+  if (std::exchange(is_cut_, false)) {
     carry_.clear();
-  } else if (!is_paused_) {
+  } else if (phase_ == Phase::Up && !is_paused_) {
     stream_->resume_reading();
   }
   if (calls_.empty()) {
@@ -398,13 +424,14 @@ Flow Link::on_body(Call& call, std::string_view bytes, bool is_last) {
   KVF_DCHECK(&call == upload_);
   call.sent_at_ms = now_ms();
   host_.stats().bytes_sent.add(bytes.size());
-  stream_->write(bytes);
+  write(bytes);
+  stream_->mark_dirty();
   if (is_last) {
     upload_ = nullptr;
     call.body_sink = nullptr;
     return Flow::Continue;
   }
-  if (stream_->output_bytes() > kUploadWindowBytes) {
+  if (queued_bytes() > kUploadWindowBytes) {
     is_upload_paused_ = true;
     if (phase_ == Phase::Up && !timer_.is_armed()) {
       arm_reply_timer();
@@ -420,78 +447,6 @@ void Link::on_body_lost(Call& call) {
   // The backend waits for bytes that will not come. Closing tells it; it is not the backend's
   // failure.
   shut(FailureKind::Draining);
-}
-
-void Link::on_timer() {
-  switch (phase_) {
-    case Phase::Down:
-      if (!is_retired_ && host_.wants_reconnect()) {
-        connect();
-      }
-      return;
-    case Phase::Connecting:
-      fail(Failure{.kind = FailureKind::ConnectTimeout, .error = ETIMEDOUT, .may_have_run = false});
-      return;
-    case Phase::Up:
-      if (is_paused_) {
-        on_stalled();
-      } else {
-        check_head_timeout();
-      }
-      return;
-  }
-}
-
-void Link::on_stalled() {
-  host_.on_link_stalled(*this);
-  loop_.timers().arm(timer_, loop_.now() + kStallNotice);
-  Call& front = *calls_.front();
-  for (const Call* call = front.next_at_target; call != nullptr; call = call->next_at_target) {
-    if (call->lane != front.lane) {
-      front.sink->on_blocked(front);
-      return;
-    }
-  }
-}
-
-/// How long the front call may wait; none: for ever. Even a pool without a timeout does not wait
-/// for ever for a backend that takes no more of a body: others wait for this connection.
-std::optional<base::Millis> Link::head_time_max() const {
-  const PoolOptions& options = host_.options();
-  if (!options.timeout && upload_ != nullptr && is_upload_paused_) {
-    return options.body_timeout;
-  }
-  return options.timeout;
-}
-
-void Link::arm_reply_timer() {
-  const auto timeout = head_time_max();
-  const Call* head = calls_.front();
-  if (!timeout || head == nullptr) {
-    return;
-  }
-  const auto waited = base::Millis(static_cast<std::int32_t>(now_ms() - head->sent_at_ms));
-  const base::Millis left = *timeout - waited;
-  loop_.timers().arm(timer_, loop_.now() + std::max(left, base::Millis(0)));
-}
-
-void Link::check_head_timeout() {
-  const auto timeout = head_time_max();
-  const Call* head = calls_.front();
-  if (!timeout || head == nullptr) {
-    return;  // Armed again by the next commit().
-  }
-  if (head == upload_ && !is_upload_paused_) {
-    // The backend waits for the client's next bytes; the time is not its own.
-    loop_.timers().arm(timer_, loop_.now() + *timeout);
-    return;
-  }
-  const auto waited = base::Millis(static_cast<std::int32_t>(now_ms() - head->sent_at_ms));
-  if (waited >= *timeout) {
-    fail(Failure{.kind = FailureKind::Timeout, .error = ETIMEDOUT, .may_have_run = true});
-  } else {
-    arm_reply_timer();
-  }
 }
 
 }  // namespace kvferry::pool

@@ -1,12 +1,17 @@
 // Link: one connection to a backend and the FIFO of calls that wait for its replies.
 //
 //   Down --admit()/timer--> Connecting --on_connected--> Up --on_closed, timeout, bad reply--> Down
+//                             \--greeting--> its answers --^   (Redis)
 //     ^                         |
 //     +---- refused, timeout ---+   after a failure the timer tries again with back-off, and calls
 //     are refused meanwhile
 //
 // Replies are matched to calls by order alone, so a link whose order is in doubt (timeout, damage,
 // stray bytes) is closed and all its calls fail: a late reply never reaches another request.
+//
+// A link to a Redis server may have a greeting (AUTH, SELECT). It is Connecting until that has been
+// answered, and what calls write is held back meanwhile: a server that refuses to select a database
+// must not run them in another one.
 //
 // Ordinary links carry the calls of many sessions. An exclusive link carries one streamed request
 // at a time, whose body would otherwise hold everyone else up.
@@ -15,7 +20,9 @@
 // their last reply part. Threads:   one worker.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +35,9 @@
 #include "net/timer.h"
 #include "pool/backoff.h"
 #include "pool/failure_text.h"
+#include "pool/greeting.h"
 #include "pool/options.h"
+#include "pool/resp_reader.h"
 #include "pool/stats.h"
 #include "protocol/memcache/reply_parser.h"
 
@@ -49,6 +58,8 @@ class LinkHost {
   virtual bool wants_reconnect() const = 0;
   /// Starts TLS on a connection that has begun, where there is to be any. False: it cannot be.
   virtual bool secure(net::Stream& stream) = 0;
+  /// What a fresh connection says first.
+  virtual const Greeting& greeting() const = 0;
   /// The first reply of a fresh connection came.
   virtual void on_link_proven(Link& link) = 0;
   /// The link failed with calls outstanding, or could not connect. Its calls are answered after
@@ -78,7 +89,7 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   /// reason of a refusal.
   std::optional<FailureKind> admit();
   /// Where the bytes of an admitted request go, before commit().
-  void write(std::string_view bytes) { stream_->output().append_output(stream_->blocks(), bytes); }
+  void write(std::string_view bytes) { output_->append_output(stream_->blocks(), bytes); }
   /// Queues `call`, whose bytes were written, for its reply.
   void commit(call::Call& call);
   /// As commit(), for a streamed request on an exclusive link: the body follows through on_body().
@@ -103,7 +114,7 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   bool is_retired() const { return is_retired_; }
   bool is_paused() const { return is_paused_; }
   std::uint32_t inflight() const { return inflight_; }
-  std::size_t queued_bytes() const { return stream_ ? stream_->output_bytes() : 0; }
+  std::size_t queued_bytes() const { return stream_ ? stream_->output_bytes() + held_.size() : 0; }
   /// Whether a call of `lane` is outstanding. Linear in the calls; for the rare case of a stalled
   /// link.
   bool has_lane(std::uint64_t lane) const;
@@ -126,7 +137,19 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
  private:
   using CallFifo = base::Fifo<call::Call, &call::Call::next_at_target>;
 
+  /// What links to Redis servers have besides.
+  struct RespSide {
+    RespReader reader;
+    // Of the greeting that was sent: what it asks, and the step whose reply comes next.
+    std::array<Greeting::Step, 3> steps{};
+    std::uint8_t step_count = 0;
+    std::uint8_t step = 0;
+  };
+
   void connect();
+  void greet();
+  void on_up();
+  bool is_greeting() const { return phase_ == Phase::Connecting && output_ == &held_; }
   void fail(const Failure& failure);
   void close_stream();
   /// Whether the connection was of use, or stood for so long that a loop of attempts cannot come of
@@ -134,6 +157,9 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   bool has_lasted() const;
   /// Hands over whole parts from the front of `bytes`; returns how many bytes it took.
   std::size_t deliver(std::string_view bytes);
+  std::size_t deliver_resp(std::string_view bytes);
+  void take_greeting_reply(const RespChunk& chunk, std::string_view bytes);
+  void fail_as_stray(std::string_view bytes);
   void hand_over(call::Call& call, const memcache::ReplyChunk& chunk, std::string_view bytes);
   void on_call_answered(call::Call& call);
   void continue_delivery();
@@ -149,7 +175,10 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   net::StreamPtr stream_;
   CallFifo calls_;
   memcache::ReplyParser parser_;
+  std::unique_ptr<RespSide> resp_;  // Null: a memcached server.
   base::CarryBuffer carry_;
+  base::ByteChain held_;              // What calls have written before the greeting was answered.
+  base::ByteChain* output_ = &held_;  // Where write() goes: held_, or the output of stream_.
   net::Timer timer_;
   net::Task resume_task_;
   Backoff backoff_;
@@ -165,6 +194,7 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
   bool is_paused_ = false;      // The front call's sink said Pause.
   bool is_discarding_ = false;  // The front call's sink wants no more.
   bool is_delivering_ = false;
+  bool is_cut_ = false;  // The connection was closed while it was delivering.
   bool is_upload_paused_ = false;
 };
 
@@ -172,5 +202,7 @@ class Link final : public net::StreamHandler, public call::ReplySource, public c
 inline constexpr base::Millis kStallNotice{200};
 /// Unsent bytes of a streamed request from which its sender is paused.
 inline constexpr std::size_t kUploadWindowBytes = std::size_t{256} * 1024;
+/// A backend that has refused our credentials is not asked again before this.
+inline constexpr base::Millis kCredentialsRetryMin{5000};
 
 }  // namespace kvferry::pool

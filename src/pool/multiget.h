@@ -21,6 +21,7 @@
 #include "call/call.h"
 #include "net/loop.h"
 #include "pool/options.h"
+#include "pool/room.h"
 #include "protocol/memcache/value_scanner.h"
 
 namespace kvferry::pool {
@@ -128,8 +129,7 @@ class MultiGet final : public call::ReplySink, public call::ReplySource {
   Key* keys_ = nullptr;
   Part* parts_ = nullptr;
   char* texts_ = nullptr;
-  base::Block* block_ = nullptr;  // Holds keys, parts and texts ...
-  std::size_t heap_bytes_ = 0;    // ... unless they lie on the heap.
+  Room room_;  // Of this, its keys, parts and texts.
   std::uint32_t key_count_ = 0;
   std::uint32_t next_key_ = 0;                    // First key that was not passed on.
   std::size_t window_bytes_ = kMergeBufferBytes;  // Of a part that is ahead of its turn.

@@ -32,23 +32,13 @@ void MultiGets::end() {
 
 MultiGet& MultiGets::make(Call& parent, std::size_t text_bytes, std::size_t part_count,
                           const MergeRules& rules) {
-  // The object and everything it keeps lie in one piece: with thousands of gets in flight each
-  // comes out of the cache once.
   const std::size_t key_count = places_.size();
   const std::size_t bytes = sizeof(MultiGet) + part_count * sizeof(MultiGet::Part) +
                             key_count * sizeof(MultiGet::Key) + text_bytes;
-  base::Block* block = nullptr;
-  char* memory = nullptr;
-  if (bytes <= base::kBlockBytesLarge - sizeof(base::Block)) {
-    block = loop_.blocks().acquire(bytes > base::kBlockBytesSmall - sizeof(base::Block));
-    memory = block->bytes();
-  } else {
-    budget_.charge(bytes);
-    memory = static_cast<char*>(::operator new(bytes));
-  }
+  Room room;
+  char* memory = acquire_room(loop_.blocks(), bytes, room);
   auto& multiget = *new (memory) MultiGet(*this, parent, rules);
-  multiget.block_ = block;
-  multiget.heap_bytes_ = block == nullptr ? bytes : 0;
+  multiget.room_ = room;
   memory += sizeof(MultiGet);
   multiget.parts_ = reinterpret_cast<MultiGet::Part*>(memory);
   std::uninitialized_default_construct_n(multiget.parts_, part_count);
@@ -108,15 +98,9 @@ void MultiGets::release(MultiGet& multiget) {
   for (std::uint16_t i = 0; i < multiget.part_count_; ++i) {
     multiget.parts_[i].~Part();
   }
-  base::Block* block = multiget.block_;
-  const std::size_t heap_bytes = multiget.heap_bytes_;
+  const Room room = multiget.room_;
   multiget.~MultiGet();
-  if (block != nullptr) {
-    base::BlockPool::release(block);
-  } else {
-    ::operator delete(&multiget);
-    budget_.release(heap_bytes);
-  }
+  release_room(loop_.blocks(), room, &multiget);
 }
 
 }  // namespace kvferry::pool

@@ -80,6 +80,14 @@ enum class OnPartial : std::uint8_t { Error, Element, Null };
 /// Wording of errors that we make ourselves.
 enum class ErrorStyle : std::uint8_t { Kvferry, Twemproxy };
 
+/// What the servers of a pool speak.
+enum class Protocol : std::uint8_t { Memcached, Redis };
+/// Which keys of one command live together: those of one backend, or those whose hashed parts are
+/// equal, so that they still do when a backend is added.
+enum class SameSlot : std::uint8_t { Backend, Strict };
+/// What the parenthesis at the end of an error line for clients of Redis tells.
+enum class ErrorDetail : std::uint8_t { None, Pool, Full };
+
 struct PlacementOptions {
   HashKind hash = HashKind::Fnv1a_64;
   DistributionKind distribution = DistributionKind::Ketama;
@@ -95,8 +103,23 @@ struct PlacementOptions {
   friend bool operator==(const PlacementOptions&, const PlacementOptions&) = default;
 };
 
+/// What only pools of Redis servers have.
+struct RedisOptions {
+  std::string user;              // Empty: the default user.
+  std::string password;          // Empty: connections do not authenticate. Never printed.
+  std::uint32_t databases = 16;  // That clients may select.
+  std::uint32_t db_base = 0;     // The backend's database for database 0 of clients.
+  SameSlot same_slot = SameSlot::Backend;
+  ErrorDetail error_detail = ErrorDetail::Pool;
+  base::Millis broadcast_timeout{5000};                     // Start to the last part.
+  std::uint64_t max_merge_bytes = std::uint64_t{64} << 20;  // Kept of one merged reply.
+
+  friend bool operator==(const RedisOptions&, const RedisOptions&) = default;
+};
+
 struct PoolOptions {
   std::string name;
+  Protocol protocol = Protocol::Memcached;
   PlacementOptions placement;
   std::vector<ServerOptions> servers;  // In the order of the file.
 
@@ -122,6 +145,7 @@ struct PoolOptions {
 
   OnPartial on_partial = OnPartial::Error;
   ErrorStyle error_style = ErrorStyle::Kvferry;
+  RedisOptions redis;  // Of Protocol::Redis only.
 
   friend bool operator==(const PoolOptions&, const PoolOptions&) = default;
 };

@@ -75,6 +75,9 @@ class Placement {
   /// Whether the key decides: false for random.
   bool is_stable() const noexcept { return rule_ != Rule::Random; }
 
+  /// What of `key` decides; a view into it.
+  std::string_view hashed_part(std::string_view key) const noexcept { return part_of(key); }
+
   Explained explain(std::string_view key) const;
 
   /// One entry for each server, in the order of the list; zeros for those that are not live.

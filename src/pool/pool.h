@@ -11,23 +11,18 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "call/call.h"
 #include "net/loop.h"
 #include "pool/backend.h"
+#include "pool/kept_backends.h"
+#include "pool/pool_context.h"
 #include "pool/pool_gets.h"
 #include "pool/snapshot.h"
 
 namespace kvferry::pool {
-
-/// What a worker lends its pools; all of it outlives them.
-struct PoolContext {
-  net::Loop& loop;
-  call::CallPool& calls;
-  base::MemoryBudget& budget;
-  PoolEvents& events;
-};
 
 class Pool final : public call::Target {
  public:
@@ -38,36 +33,26 @@ class Pool final : public call::Target {
 
   /// Takes a new snapshot over: kept servers (same host, port and name) keep their links, removed
   /// ones drain.
-  void apply(std::shared_ptr<const PoolSnapshot> snapshot);
+  void apply(std::shared_ptr<const PoolSnapshot> snapshot) { kept_.apply(std::move(snapshot)); }
   /// Removed from the configuration: everything drains.
-  void retire();
+  void retire() { kept_.retire(); }
   /// Fails what is still outstanding, at the end of a drain.
-  void shut();
-  bool is_drained() const;
+  void shut() { kept_.shut(); }
+  bool is_drained() const { return kept_.is_drained(); }
 
-  const PoolOptions& options() const { return snapshot_->options; }
-  const std::vector<std::unique_ptr<Backend>>& backends() const { return backends_; }
+  const PoolOptions& options() const { return kept_.options(); }
+  const std::vector<std::unique_ptr<Backend>>& backends() const { return kept_.list(); }
 
  private:
   void send_to_one(Backend& backend, call::Call& call, const memcache::Request& request);
   void send_to_many(call::Call& call, const memcache::Request& request);
   void broadcast(call::Call& call, const memcache::Request& request);
   void refuse_all_down(call::Call& call) const;
-  std::unique_ptr<Backend> take_backend(const ServerOptions& server,
-                                        std::vector<std::unique_ptr<Backend>>& from);
 
   PoolContext context_;
-  std::shared_ptr<const PoolSnapshot> snapshot_;
-  std::vector<std::unique_ptr<Backend>> backends_;  // In the order of the snapshot.
-  /// Removed by a reload; its options stay with it.
-  struct Draining {
-    std::shared_ptr<const PoolSnapshot> snapshot;
-    std::unique_ptr<Backend> backend;
-  };
-  std::vector<Draining> draining_;
+  KeptBackends<Backend> kept_;
   PoolGets gets_;
   std::string scratch_;  // Requests that must be rewritten.
-  std::uint64_t random_state_;
 };
 
 }  // namespace kvferry::pool

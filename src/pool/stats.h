@@ -22,8 +22,9 @@ enum class FailureKind : std::uint8_t {
   Overload,        // A limit of the queue to it was reached.
   Down,            // Refused at once: in back-off after a failure.
   Draining,        // Removed by a reload, and its time is over.
+  Handshake,       // A Redis server refused AUTH, SELECT or HELLO on a fresh connection.
 };
-inline constexpr std::size_t kFailureKinds = static_cast<std::size_t>(FailureKind::Draining) + 1;
+inline constexpr std::size_t kFailureKinds = static_cast<std::size_t>(FailureKind::Handshake) + 1;
 
 /// The word used in metrics and logs.
 std::string_view failure_name(FailureKind kind) noexcept;

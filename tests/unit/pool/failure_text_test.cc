@@ -46,6 +46,8 @@ TEST(FailureLine, SaysWhatAndWhereInOurStyle) {
       {{FailureKind::Overload, 0, false}, "backend queue is full"},
       {{FailureKind::Down, 0, false}, "no usable backend"},
       {{FailureKind::Draining, 0, false}, "backend was removed"},
+      {{FailureKind::Handshake, 0, false, {}, "credentials rejected"},
+       "could not connect to backend: credentials rejected"},
   };
   for (const auto& row : table) {
     EXPECT_EQ(failure_line(options, "10.0.0.7:11211", row.failure),
@@ -79,6 +81,51 @@ TEST(FailureLine, IsASystemErrorInTwemproxyStyle) {
     EXPECT_EQ(failure_line(options, "b", row.failure),
               std::string("SERVER_ERROR ") + row.text + "\r\n");
   }
+}
+
+TEST(FailureLine, BeginsWithTheKindForClientsOfRedis) {
+  PoolOptions options = options_of(ErrorStyle::Kvferry);
+  options.protocol = Protocol::Redis;
+  const struct {
+    Failure failure;
+    const char* text;
+  } table[] = {
+      {{FailureKind::Down, 0, false}, "UNAVAIL kvferry: no usable backend"},
+      {{FailureKind::Unresolved, 0, false},
+       "UNAVAIL kvferry: could not connect to backend: its name has no address"},
+      {{FailureKind::ConnectRefused, 0, false},
+       "UNAVAIL kvferry: could not connect to backend: Connection refused"},
+      {{FailureKind::ConnectTimeout, 0, false},
+       "UNAVAIL kvferry: could not connect to backend: no connection within 700 ms"},
+      {{FailureKind::Handshake, 0, false, {}, "database rejected"},
+       "UNAVAIL kvferry: could not connect to backend: database rejected"},
+      {{FailureKind::Closed, 0, false},
+       "UNAVAIL kvferry: connection lost before the command was sent"},
+      {{FailureKind::Closed, 0, true},
+       "UNAVAIL kvferry: connection lost after the command was sent; it may have run"},
+      {{FailureKind::Timeout, 0, true},
+       "TIMEOUT kvferry: no answer within 250 ms; the command may have run"},
+      {{FailureKind::Overload, 0, false}, "OVERLOAD kvferry: backend queue is full (16384 calls)"},
+      {{FailureKind::BadReply, 0, true},
+       "BADREPLY kvferry: backend reply was not valid RESP; connection closed"},
+      {{FailureKind::Draining, 0, true},
+       "UNAVAIL kvferry: backend was removed; the command may have run"},
+  };
+  for (const auto& row : table) {
+    options.redis.error_detail = ErrorDetail::Pool;
+    EXPECT_EQ(failure_line(options, "r1", row.failure),
+              std::string("-") + row.text + " (pool alpha)\r\n");
+    options.redis.error_detail = ErrorDetail::Full;
+    EXPECT_EQ(failure_line(options, "r1", row.failure),
+              std::string("-") + row.text + " (pool alpha, backend r1)\r\n");
+    options.redis.error_detail = ErrorDetail::None;
+    EXPECT_EQ(failure_line(options, "r1", row.failure), std::string("-") + row.text + "\r\n");
+  }
+  options.error_style = ErrorStyle::Twemproxy;
+  EXPECT_EQ(failure_line(options, "r1", {FailureKind::Timeout, 0, true}),
+            "-ERR Connection timed out\r\n");
+  EXPECT_EQ(failure_line(options, "r1", {FailureKind::Handshake, 0, false}),
+            "-ERR Connection refused\r\n");
 }
 
 }  // namespace

@@ -52,6 +52,7 @@ class LinkHostRecorder final : public LinkHost {
   std::uint64_t random() override { return 1'000'000; }
   bool wants_reconnect() const override { return reconnects; }
   bool secure(net::Stream& /*stream*/) override { return true; }
+  const Greeting& greeting() const override { return first_words; }
   void on_link_proven(Link& /*link*/) override { ++proven; }
   void on_link_failed(Link& /*link*/, const Failure& failure) override {
     failures.push_back(failure.kind);
@@ -62,6 +63,7 @@ class LinkHostRecorder final : public LinkHost {
   net::Address backend_address;
   PoolOptions pool = quick_options();
   BackendStats counters;
+  Greeting first_words;
   bool reconnects = true;
   int proven = 0;
   int stalled = 0;

@@ -91,6 +91,67 @@ TEST_P(ProbeTest, DestroyedBeforeItsTimeSaysNothing) {
   EXPECT_EQ(verdicts_, 0);
 }
 
+class RedisProbeTest : public ProbeTest {
+ protected:
+  void ask(const char* password, std::string_view answer, std::string_view question) {
+    PoolOptions options = quick_options();
+    options.protocol = Protocol::Redis;
+    options.redis.password = password;
+    options.redis.db_base = 3;
+    backend_.on_input = [answer, question](test::Peer& peer) {
+      if (peer.data.size() < question.size()) {
+        return;
+      }
+      EXPECT_EQ(peer.take(), question);
+      for (const char byte : answer) {
+        peer.send(std::string_view(&byte, 1));
+      }
+    };
+    probe_ = std::make_unique<Probe>(
+        loop(), base::Millis(5000),
+        [this](bool is_well) {
+          ++verdicts_;
+          is_well_ = is_well;
+        },
+        probe_question(options));
+    probe_->start(backend_.address());
+  }
+  static constexpr std::string_view kSelectAndPing =
+      "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*1\r\n$4\r\nPING\r\n";
+  static constexpr std::string_view kAuthAndAll =
+      "*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*1\r\n$4\r\nPING\r\n";
+};
+
+TEST_P(RedisProbeTest, APongBehindTheGreetingIsWell) {
+  ask("pw", "+OK\r\n+OK\r\n+PONG\r\n", kAuthAndAll);
+  expect_verdict(true);
+  EXPECT_EQ(probe_->refusal(), "");
+}
+
+TEST_P(RedisProbeTest, RejectedCredentialsAreNot) {
+  ask("pw", "-WRONGPASS invalid username-password pair or user is disabled.\r\n-NOAUTH\r\n",
+      kAuthAndAll);
+  expect_verdict(false);
+  EXPECT_EQ(probe_->refusal(), "-WRONGPASS invalid username-password pair or user is disabled.");
+}
+
+TEST_P(RedisProbeTest, AServerThatWantsCredentialsIsNot) {
+  ask("", "-NOAUTH Authentication required.\r\n", kSelectAndPing);
+  expect_verdict(false);
+  EXPECT_EQ(probe_->refusal(), "-NOAUTH Authentication required.");
+}
+
+TEST_P(RedisProbeTest, AServerThatLoadsIsNot) {
+  ask("", "+OK\r\n-LOADING Redis is loading the dataset in memory\r\n", kSelectAndPing);
+  expect_verdict(false);
+}
+
+TEST_P(RedisProbeTest, BytesOfAnotherProtocolAreNot) {
+  ask("", "HTTP/1.1 400 Bad Request\r\n", kSelectAndPing);
+  expect_verdict(false);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, RedisProbeTest, testing::ValuesIn(test::kEngines), test::name_of);
 INSTANTIATE_TEST_SUITE_P(Engines, ProbeTest, testing::ValuesIn(test::kEngines), test::name_of);
 
 }  // namespace
