@@ -80,6 +80,7 @@ std::size_t Link::deliver_resp(std::string_view bytes) {
       take_greeting_reply(chunk, rest.substr(0, chunk.size_bytes));
       continue;
     }
+    KVF_CHECK(call != nullptr);  // Without one only pushes begin.
     if (chunk.is_first) {
       is_in_reply_ = true;
       is_passed_on_ = false;

@@ -1,7 +1,6 @@
 #include "pool/redis_scan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "pool/merge_text.h"
 #include "pool/resp_words.h"
 #include "protocol/resp/array_walker.h"
+#include "protocol/resp/integer.h"
 
 namespace kvferry::pool {
 
@@ -104,17 +104,14 @@ std::string RedisScan::translate(std::string_view bytes) const {
   }
   bytes.remove_prefix(head.taken_bytes);
   const resp::ArrayWalker::Step element = walker.next(bytes);
-  std::uint64_t number = 0;
+  std::int64_t number = 0;
   const std::string_view text = bulk_text(bytes.substr(0, element.taken_bytes));
-  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end goes with it.
-  const char* const end = text.data() + text.size();
-  if (element.found != resp::ArrayWalker::Found::Element || text.empty() ||
-      std::from_chars(text.data(), end, number).ptr != end ||
-      number > ScanCursor::kBackendCursorMax) {
+  if (element.found != resp::ArrayWalker::Found::Element || !resp::read_integer(text, number) ||
+      number < 0 || static_cast<std::uint64_t>(number) > ScanCursor::kBackendCursorMax) {
     return {};
   }
   ScanCursor next = cursor_;
-  next.backend_cursor = number;
+  next.backend_cursor = static_cast<std::uint64_t>(number);
   const bool is_shard_done = number == 0;
   next.shard += is_shard_done ? 1 : 0;
   const bool is_over = next.shard >= kept_.list().size();

@@ -17,6 +17,7 @@ namespace kvferry::pool {
 /// A line such as "*3\r\n" or "$11\r\n", in memory of its own.
 class LengthLine {
  public:
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): bytes_ is read up to size_ only
   LengthLine(char type, std::uint64_t number) noexcept {
     bytes_[0] = type;
     char* const end = std::to_chars(bytes_.data() + 1, bytes_.data() + kDigitsEnd, number).ptr;
@@ -43,6 +44,7 @@ void write_bulk(std::string_view word, Write write) {
     write(std::string_view("\r\n"));
     return;
   }
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): written before it is read
   std::array<char, kShortBytesMax + 32> bytes;
   const std::string_view head = line.text();
   std::memcpy(bytes.data(), head.data(), head.size());

@@ -7,8 +7,8 @@ namespace kvferry::pool {
 
 std::optional<ScanCursor> ScanCursor::parse(std::string_view text) noexcept {
   std::uint64_t number = 0;
-  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end goes with it.
   const char* const end = text.data() + text.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end goes with it.
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{} || stop != end) {
     return std::nullopt;
