@@ -22,7 +22,7 @@ int usage_error(std::string_view what) {
 }
 
 config::Loaded load_or_complain(const std::vector<std::string>& paths, std::FILE* err) {
-  config::Loaded loaded = config::load(paths, {.redis_allowed = true});
+  config::Loaded loaded = config::load(paths);
   if (!loaded.model) {
     fmt::print(err, "{}", loaded.text());
   }

@@ -333,7 +333,7 @@ int usage_error(std::string_view what) {
 }  // namespace
 
 int run_explain(const ExplainOptions& options, std::FILE* in, std::FILE* out, std::FILE* err) {
-  const config::Loaded loaded = config::load(options.paths, {.redis_allowed = true});
+  const config::Loaded loaded = config::load(options.paths);
   if (!loaded.model) {
     print_errors(loaded, err);
     return 1;

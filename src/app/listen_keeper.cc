@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include "config/secret.h"
+
 namespace kvferry::app {
 namespace {
 
@@ -43,6 +45,7 @@ void set_protocol(const config::Model& model, const config::PoolConfig& pool,
   options.serves_text = options.serves_binary = protocol != ListenerProtocol::Redis;
   options.resp.is_served = protocol != ListenerProtocol::Memcache;
   options.resp.is_only = protocol == ListenerProtocol::Redis;
+  options.resp.databases = pool.options.redis.databases;
   if (is_store) {
     options.resp.passes_unknown = false;
     options.resp.streams_values = false;
@@ -82,6 +85,22 @@ front::ServiceOptions service_options(const config::Model& model,
   options.parser.close_on_long_line = false;
   options.idle_timeout = std::chrono::duration_cast<base::Seconds>(routes.client_idle_timeout);
   return options;
+}
+
+/// Clients of a Redis pool need the password that its servers want, as with twemproxy.
+base::Result<void> ask_for_password(const config::PoolConfig& pool,
+                                    front::ServiceOptions& service) {
+  if (!pool.redis_auth.is_set()) {
+    return {};
+  }
+  auto password = config::read_secret(pool.redis_auth);
+  if (!password) {
+    return base::Error(password.error().code(),
+                       "pool '" + pool.name + "': redis_auth: " + password.error().text());
+  }
+  service.resp.credentials =
+      std::make_shared<const front::Credentials>(front::Credentials::of("default", *password));
+  return {};
 }
 
 /// Sets the TLS of `service`, where `listener` speaks it.
@@ -128,6 +147,9 @@ base::Result<ListenSet> ListenSet::open(const config::Model& model, std::size_t 
       plan.routes.clear();
       plan.tag = listener.tag;
       plan.service = service_options(model, pool, listener);
+      if (auto known = ask_for_password(pool, plan.service); !known) {
+        return std::move(known).error();
+      }
       if (auto secured = secure(listener, tls, plan.service); !secured) {
         return std::move(secured).error();
       }

@@ -216,7 +216,8 @@ void PoolKeeper::probe(Server& server) {
     return;
   }
   server.prober = std::make_unique<pool::Probe>(
-      context_.loop, kProbeTimeout, [this, &server](bool is_well) { on_probed(server, is_well); });
+      context_.loop, kProbeTimeout, [this, &server](bool is_well) { on_probed(server, is_well); },
+      pool::probe_question(options_));
   server.prober->start(server.address, tls_, options_.servers[server.index].host);
 }
 

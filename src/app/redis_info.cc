@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <iterator>
+#include <map>
 #include <unistd.h>
 
 #include "app/version.h"
@@ -178,12 +179,25 @@ void command_stats(const Sources& sources, std::string& out) {
       });
 }
 
-void pools(const Sources& sources, std::string& out) {
+void backends(const Sources& sources, std::string& out) {
+  struct Sum {
+    std::string address;
+    bool is_down = false;
+    std::uint64_t requests = 0;
+    std::uint64_t inflight = 0;
+  };
+  std::map<std::string, Sum> sums;  // Over the workers, by pool and label.
   for (const StatsRegistry::BackendEntry& entry : sources.registry.backends()) {
-    line(out, fmt::format("backend_{}_{}", entry.pool, entry.label),
-         fmt::format("address={},state={},requests={},inflight={}", entry.address,
-                     entry.health->is_down() ? "down" : "up", entry.stats->requests.get(),
-                     entry.stats->inflight.get()));
+    Sum& sum = sums[entry.pool + "/" + entry.label];
+    sum.address = entry.address;
+    sum.is_down = entry.health->is_down();
+    sum.requests += entry.stats->requests.get();
+    sum.inflight += entry.stats->inflight.get();
+  }
+  for (const auto& [name, sum] : sums) {
+    line(out, "backend_" + name,
+         fmt::format("address={},state={},requests={},inflight={}", sum.address,
+                     sum.is_down ? "down" : "up", sum.requests, sum.inflight));
   }
 }
 
@@ -205,7 +219,7 @@ constexpr Section kSections[] = {
     {"commandstats", "Commandstats", command_stats, false},
     {"cluster", "Cluster", cluster, true},
     {"keyspace", "Keyspace", keyspace, true},
-    {"backends", "Backends", pools, false},
+    {"backends", "Backends", backends, false},
 };
 
 bool is_wanted(const Section& section, std::span<const std::string_view> names) {

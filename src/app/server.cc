@@ -310,8 +310,15 @@ base::Result<std::map<std::string, std::unique_ptr<PoolKeeper>>> Server::make_ke
     if (pool.protocol == config::PoolProtocol::Store) {
       continue;
     }
+    auto password = config::read_secret(pool.redis_auth);
+    if (!password) {
+      return base::Error(password.error().code(),
+                         "pool '" + pool.name + "': redis_auth: " + password.error().text());
+    }
+    pool::PoolOptions options = pool.options;
+    options.redis.password = std::move(password).value();
     const auto before = keepers_.find(pool.name);
-    auto keeper = PoolKeeper::make(context, pool.options,
+    auto keeper = PoolKeeper::make(context, options,
                                    before == keepers_.end() ? nullptr : before->second.get());
     if (!keeper) {
       return base::Error(keeper.error().code(),

@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "app/version.h"
+#include "app/worker_pools.h"
 #include "app/worker_routes.h"
 #include "base/check.h"
 #include "pool/key_hash.h"
+#include "pool/redis_pool.h"
 #include "route/redis_store_target.h"
 #include "route/store_target.h"
 
@@ -65,8 +67,8 @@ struct Worker::Room {
   std::unique_ptr<route::StoreTarget> store_target;
   std::unique_ptr<route::RedisStoreTarget> redis_store_target;
   std::unique_ptr<ScriptWorker> scripts;
-  std::unordered_map<std::string, std::unique_ptr<pool::Pool>> pools;
-  std::vector<std::unique_ptr<pool::Pool>> retired_pools;
+  WorkerPools<pool::Pool> pools;
+  WorkerPools<pool::RedisPool> redis_pools;
   WorkerRoutes routes;
   std::vector<ServiceSlot> services;
   std::vector<ServiceSlot>
@@ -161,11 +163,10 @@ void Worker::take_over(const Plan& plan, const std::vector<int>& sockets) {
     return;
   }
   take_over_pools(plan);
-  const auto find_pool = [this](std::string_view pool) -> call::Target& {
-    const auto found = room_->pools.find(std::string(pool));
+  const auto find_pool = [this](std::string_view name) -> call::Target& {
+    pool::Pool* const pool = room_->pools.find(std::string(name));
     // A pool that no worker has is the embedded store.
-    return found == room_->pools.end() ? static_cast<call::Target&>(*room_->store_target)
-                                       : *found->second;
+    return pool == nullptr ? static_cast<call::Target&>(*room_->store_target) : *pool;
   };
   room_->routes.apply(plan.routes, find_pool, *room_->store_target);
   std::vector<ServiceSlot> before = std::exchange(room_->services, {});
@@ -194,26 +195,14 @@ void Worker::take_over(const Plan& plan, const std::vector<int>& sockets) {
 }
 
 void Worker::take_over_pools(const Plan& plan) {
-  auto before = std::exchange(room_->pools, {});
-  for (const auto& snapshot : plan.pools) {
-    const std::string& name = snapshot->options.name;
-    const auto kept = before.find(name);
-    if (kept == before.end()) {
-      const pool::PoolContext context{
-          .loop = *loop_, .calls = room_->calls, .budget = *setup_.budget, .events = *this};
-      room_->pools[name] = std::make_unique<pool::Pool>(context, snapshot);
-    } else {
-      kept->second->apply(snapshot);
-      room_->pools[name] = std::move(kept->second);
-    }
-    announce_backends(*room_->pools[name]);
-  }
-  for (auto& [name, pool] : before) {
-    if (pool != nullptr) {
-      pool->retire();
-      room_->retired_pools.push_back(std::move(pool));
-    }
-  }
+  const pool::PoolContext context{
+      .loop = *loop_, .calls = room_->calls, .budget = *setup_.budget, .events = *this};
+  room_->pools.apply(context, plan.pools, pool::Protocol::Memcached);
+  room_->redis_pools.apply(context, plan.pools, pool::Protocol::Redis);
+  room_->pools.for_each(
+      [this](const pool::Pool& pool) { announce_backends(pool.options(), pool.backends()); });
+  room_->redis_pools.for_each(
+      [this](const pool::RedisPool& pool) { announce_backends(pool.options(), pool.backends()); });
 }
 
 void Worker::take_over_listener(const ListenerPlan& listener, int socket) {
@@ -262,14 +251,20 @@ call::Target& Worker::target_of(const ServiceSlot& slot) {
   if (slot.pool.empty()) {
     return *room_->store_target;
   }
-  const auto found = room_->pools.find(slot.pool);
-  KVF_CHECK(found != room_->pools.end());
-  return *found->second;
+  // Of a Redis pool no memcached client is served: whatever is named here is not asked.
+  pool::Pool* const pool = room_->pools.find(slot.pool);
+  return pool == nullptr ? static_cast<call::Target&>(*room_->store_target) : *pool;
+}
+
+bool Worker::has_pool(const std::string& name) const {
+  return room_->pools.find(name) != nullptr || room_->redis_pools.find(name) != nullptr;
 }
 
 void Worker::set_target(ServiceSlot& slot, const front::ServiceOptions& options) {
   slot.service->configure(options, target_of(slot));
-  if (room_->redis_store_target != nullptr) {
+  if (pool::RedisPool* const pool = room_->redis_pools.find(slot.pool); pool != nullptr) {
+    slot.service->set_redis_target(*pool);
+  } else if (room_->redis_store_target != nullptr) {
     slot.service->set_redis_target(*room_->redis_store_target);
   }
 }
@@ -293,14 +288,15 @@ void Worker::run_with_scripts(std::function<void(ScriptWorker&)> work) {
   });
 }
 
-void Worker::announce_backends(pool::Pool& pool) const {
-  for (const auto& backend : pool.backends()) {
+template <typename Backends>
+void Worker::announce_backends(const pool::PoolOptions& options, const Backends& backends) const {
+  for (const auto& backend : backends) {
     setup_.registry->add(StatsRegistry::BackendEntry{
-        .pool = pool.options().name,
+        .pool = options.name,
         .label = backend->server().label,
         .address = backend->address().is_set() ? backend->address().to_string()
                                                : std::string("unresolved"),
-        .is_ejecting = pool.options().on_down == pool::OnDown::Rehash,
+        .is_ejecting = options.on_down == pool::OnDown::Rehash,
         .health = backend->shared_health(),
         .stats = backend->shared_stats()});
   }
@@ -310,9 +306,8 @@ void Worker::announce_backends(pool::Pool& pool) const {
 /// they drain.
 void Worker::sort_lingering() {
   for (ServiceSlot& slot : room_->lingering_services) {
-    const bool has_target = slot.routes.empty()
-                                ? slot.pool.empty() || room_->pools.contains(slot.pool)
-                                : room_->routes.contains(slot.routes);
+    const bool has_target = slot.routes.empty() ? slot.pool.empty() || has_pool(slot.pool)
+                                                : room_->routes.contains(slot.routes);
     if (has_target) {
       set_target(slot, slot.service->options());
     } else {
@@ -336,8 +331,8 @@ void Worker::retire_rest() {
     room_->routes.sweep();
   }
   if (room_->retired_services.empty() && !room_->routes.has_retired()) {
-    std::erase_if(room_->retired_pools,
-                  [](const std::unique_ptr<pool::Pool>& pool) { return pool->is_drained(); });
+    room_->pools.sweep();
+    room_->redis_pools.sweep();
   }
 }
 
@@ -345,11 +340,13 @@ void Worker::keep_house() {
   for (ServiceSlot& slot : room_->services) {
     slot.service->keep_house();
   }
-  for (auto& [name, pool] : room_->pools) {
-    for (const auto& backend : pool->backends()) {
+  const auto sample = [](const auto& pool) {
+    for (const auto& backend : pool.backends()) {
       backend->sample_queue();
     }
-  }
+  };
+  room_->pools.for_each(sample);
+  room_->redis_pools.for_each(sample);
   retire_rest();
   if (room_->scripts != nullptr) {
     room_->scripts->keep_house();
@@ -398,12 +395,8 @@ void Worker::begin_drain(base::Millis deadline) {
 /// next one, so this goes on until no route has any.
 void Worker::shut_pools() {
   do {
-    for (auto& [name, pool] : room_->pools) {
-      pool->shut();
-    }
-    for (auto& pool : room_->retired_pools) {
-      pool->shut();
-    }
+    room_->pools.shut();
+    room_->redis_pools.shut();
   } while (!room_->routes.is_idle());
 }
 

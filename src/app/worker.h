@@ -134,7 +134,9 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
   call::Target& target_of(const ServiceSlot& slot);
   void set_target(ServiceSlot& slot, const front::ServiceOptions& options);
   front::ServiceOptions service_options(const ListenerPlan& listener);
-  void announce_backends(pool::Pool& pool) const;
+  template <typename Backends>
+  void announce_backends(const pool::PoolOptions& options, const Backends& backends) const;
+  bool has_pool(const std::string& name) const;
   base::Micros pace();
   void keep_house();
   void tick_clock();

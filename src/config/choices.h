@@ -17,6 +17,7 @@ inline constexpr std::array<std::string_view, 2> kNamingWords = {"twemproxy", "l
 inline constexpr std::array<std::string_view, 2> kOnDownWords = {"keep", "rehash"};
 inline constexpr std::array<std::string_view, 2> kOnBadSnapshotWords = {"refuse", "start_empty"};
 inline constexpr std::array<std::string_view, 3> kOnPartialWords = {"error", "element", "null"};
+inline constexpr std::array<std::string_view, 2> kSameSlotWords = {"backend", "strict"};
 inline constexpr std::array<std::string_view, 2> kErrorStyleWords = {"kvferry", "twemproxy"};
 inline constexpr std::array<std::string_view, 3> kProtocolWords = {"memcache", "redis", "store"};
 inline constexpr std::array<std::string_view, 4> kLaterProtocolWords = {

@@ -26,8 +26,6 @@ constexpr std::string_view kProcessKey = "kvferry";
 /// Reads the files of one configuration one after the other into one model.
 class Loading {
  public:
-  explicit Loading(const LoadOptions& options) { state_.options = options; }
-
   void read(const NamedText& file) {
     if (state_.problems.is_full()) {
       return;
@@ -297,8 +295,8 @@ std::string Loaded::text() const {
   return out;
 }
 
-Loaded load_texts(std::vector<NamedText> texts, const LoadOptions& options) {
-  Loading loading(options);
+Loaded load_texts(std::vector<NamedText> texts) {
+  Loading loading;
   std::vector<std::string> files;
   for (NamedText& file : texts) {
     loading.read(file);
@@ -309,12 +307,12 @@ Loaded load_texts(std::vector<NamedText> texts, const LoadOptions& options) {
   return loaded;
 }
 
-Loaded load_text(std::string name, std::string text, const LoadOptions& options) {
-  return load_texts({{std::move(name), std::move(text)}}, options);
+Loaded load_text(std::string name, std::string text) {
+  return load_texts({{std::move(name), std::move(text)}});
 }
 
-Loaded load(const std::vector<std::string>& paths, const LoadOptions& options) {
-  Loading loading(options);
+Loaded load(const std::vector<std::string>& paths) {
+  Loading loading;
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     const std::vector<std::string> expanded = expand(path);

@@ -31,12 +31,12 @@ struct NamedText {
 };
 
 /// Reads texts as one configuration. Pure: touches no file and no clock.
-Loaded load_texts(std::vector<NamedText> texts, const LoadOptions& options = {});
+Loaded load_texts(std::vector<NamedText> texts);
 
 /// The same for one text.
-Loaded load_text(std::string name, std::string text, const LoadOptions& options = {});
+Loaded load_text(std::string name, std::string text);
 
 /// Reads `paths` as one configuration; a directory stands for its *.yml files, sorted by name.
-Loaded load(const std::vector<std::string>& paths, const LoadOptions& options = {});
+Loaded load(const std::vector<std::string>& paths);
 
 }  // namespace kvferry::config

@@ -44,9 +44,8 @@ bool operator==(const ListenerOptions& left, const ListenerOptions& right) {
 
 bool operator==(const PoolConfig& left, const PoolConfig& right) {
   return std::tie(left.name, left.protocol, left.listeners, left.client_idle_timeout,
-                  left.redis_auth, left.redis_db) ==
-             std::tie(right.name, right.protocol, right.listeners, right.client_idle_timeout,
-                      right.redis_auth, right.redis_db) &&
+                  left.redis_auth) == std::tie(right.name, right.protocol, right.listeners,
+                                               right.client_idle_timeout, right.redis_auth) &&
          without_positions(left.options) == without_positions(right.options);
 }
 

@@ -82,7 +82,6 @@ struct PoolConfig {
   pool::PoolOptions options;
   base::Millis client_idle_timeout{0};  // 0: never.
   Secret redis_auth;
-  std::uint32_t redis_db = 0;
 
   bool is_redis() const noexcept { return protocol == PoolProtocol::Redis; }
 

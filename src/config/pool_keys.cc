@@ -137,9 +137,7 @@ constexpr Key<Pool> kTwemproxyKeys[] = {
     {{.name = "redis",
       .type = ValueType::Bool,
       .default_text = "false",
-      .doc =
-          "false: the servers speak memcached's protocol. true is read by `kvferry explain` only, "
-          "until Redis pools are available.",
+      .doc = "true: the servers, and the clients, speak the Redis protocol; false: memcached's.",
       .origin = Origin::Twemproxy},
      [](Pool& pool, const Value& value, Reader&) { pool.redis = value.flag; }},
     {{.name = "redis_auth",
@@ -155,7 +153,7 @@ constexpr Key<Pool> kTwemproxyKeys[] = {
       .default_text = "0",
       .doc = "Database on the servers of a Redis pool.",
       .origin = Origin::Twemproxy},
-     [](Pool& pool, const Value& value, Reader&) { pool.config.redis_db = to_u32(value); }},
+     [](Pool& pool, const Value& value, Reader&) { options(pool).redis.db_base = to_u32(value); }},
     {{.name = "server_connections",
       .type = ValueType::Int,
       .least = 1,
@@ -203,9 +201,8 @@ constexpr Key<Pool> kOurKeys[] = {
     {{.name = "protocol",
       .type = ValueType::Enum,
       .default_text = "memcache",
-      .doc = "memcache: a pool of memcached servers. store: the embedded store answers, and there "
-             "are no servers. redis is read by `kvferry explain` only, until Redis pools are "
-             "available.",
+      .doc = "memcache: a pool of memcached servers. redis: one of Redis or Valkey servers. store: "
+             "the embedded store answers, and there are no servers.",
       .choices = kProtocolWords,
       .later_choices = kLaterProtocolWords},
      [](Pool& pool, const Value& value, Reader&) {
@@ -322,6 +319,56 @@ constexpr Key<Pool> kOurKeys[] = {
       .choices = kOnPartialWords},
      [](Pool& pool, const Value& value, Reader&) {
        options(pool).on_partial = static_cast<pool::OnPartial>(value.choice);
+     }},
+    {{.name = "redis_user",
+      .type = ValueType::Text,
+      .most = 256,
+      .doc =
+          "Name that connections to Redis servers log in with, beside `redis_auth`; without it the "
+          "default user."},
+     [](Pool& pool, const Value& value, Reader&) { options(pool).redis.user = value.text; }},
+    {{.name = "databases",
+      .type = ValueType::Int,
+      .least = 1,
+      .most = 1024,
+      .default_text = "16",
+      .nutcracker_default_text = "1",
+      .doc = "How many databases clients of a Redis pool may SELECT."},
+     [](Pool& pool, const Value& value, Reader&) {
+       options(pool).redis.databases = to_u32(value);
+     }},
+    {{.name = "db_base",
+      .type = ValueType::Int,
+      .most = kInt32Max - 1024,
+      .default_text = "0",
+      .doc = "Database of the servers that is database 0 of clients; further ones follow it."},
+     [](Pool& pool, const Value& value, Reader&) { options(pool).redis.db_base = to_u32(value); }},
+    {{.name = "same_slot",
+      .type = ValueType::Enum,
+      .default_text = "backend",
+      .doc = "Which keys may stand in one command that is not split. backend: those of one server. "
+             "strict: those whose hashed parts are equal, so that a further server breaks nothing.",
+      .choices = kSameSlotWords},
+     [](Pool& pool, const Value& value, Reader&) {
+       options(pool).redis.same_slot = static_cast<pool::SameSlot>(value.choice);
+     }},
+    {{.name = "broadcast_timeout",
+      .type = ValueType::Duration,
+      .least = 1,
+      .most = kHourMillis,
+      .default_text = "5s",
+      .doc = "How long a command that all servers are asked for may take."},
+     [](Pool& pool, const Value& value, Reader&) {
+       options(pool).redis.broadcast_timeout = Millis(value.number);
+     }},
+    {{.name = "max_merge_bytes",
+      .type = ValueType::Bytes,
+      .least = kMegabyte / 16,
+      .most = 64 * kGigabyte,
+      .default_text = "64mb",
+      .doc = "Most bytes that are kept of a reply that several servers' replies are merged to."},
+     [](Pool& pool, const Value& value, Reader&) {
+       options(pool).redis.max_merge_bytes = static_cast<std::uint64_t>(value.number);
      }},
     {{.name = "error_style",
       .type = ValueType::Enum,

@@ -80,6 +80,7 @@ void set_dialect_defaults(Dialect dialect, pool::PoolOptions& options) {
   options.tcpkeepalive = false;
   options.failure_limit = 2;
   options.error_style = pool::ErrorStyle::Twemproxy;
+  options.redis.databases = 1;
 }
 
 std::string_view pool_noun(Dialect dialect) {

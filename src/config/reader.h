@@ -23,13 +23,8 @@
 
 namespace kvferry::config {
 
-struct LoadOptions {
-  bool redis_allowed = false;  // Pools with `redis: true` are read instead of refused.
-};
-
 /// State that outlives one file.
 struct LoadState {
-  LoadOptions options;
   ProblemList problems;
   /// Leaf keys of `kvferry:` ("log.file") and where they were given.
   std::map<std::string, Position, std::less<>> process_keys_seen;
@@ -63,7 +58,6 @@ class Reader {
   void enter_pool(std::string name, Dialect dialect, bool dialect_is_written);
   void leave_pool();
   Dialect dialect() const noexcept { return dialect_; }
-  const LoadOptions& options() const noexcept { return state_.options; }
   const Source& source() const noexcept { return source_; }
   std::size_t error_count() const noexcept { return state_.problems.error_count(); }
   bool is_full() const noexcept { return state_.problems.is_full(); }

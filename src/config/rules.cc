@@ -27,6 +27,11 @@ const Node& value_or_name(const PoolDraft& pool, std::string_view key) {
   return entry == nullptr ? *pool.name_node : *entry->value;
 }
 
+/// Keys that mean nothing where memcached is spoken.
+constexpr std::string_view kRedisOnlyKeys[] = {"redis_auth",     "redis_user", "databases",
+                                               "db_base",        "same_slot",  "broadcast_timeout",
+                                               "max_merge_bytes"};
+
 void check_protocol(PoolDraft& pool, Reader& reader) {
   if (pool.redis && pool.protocol.value_or(PoolProtocol::Redis) != PoolProtocol::Redis) {
     reader.fail(value_or_name(pool, "redis"), "E-range", "redis",
@@ -36,19 +41,19 @@ void check_protocol(PoolDraft& pool, Reader& reader) {
   pool.config.protocol =
       pool.protocol.value_or(pool.redis ? PoolProtocol::Redis : PoolProtocol::Memcache);
   if (!pool.config.is_redis()) {
-    if (pool.config.redis_auth.is_set()) {
-      reader.fail(key_or_name(pool, "redis_auth"), "E-missing", "redis_auth",
-                  "'redis_auth' needs 'redis: true', which is missing");
+    for (const std::string_view key : kRedisOnlyKeys) {
+      if (pool.node->find(key) != nullptr) {
+        reader.fail(key_or_name(pool, key), "E-missing", key,
+                    fmt::format("'{}' needs 'redis: true', which is missing", key));
+      }
     }
+    pool.config.options.redis = {};
     return;
   }
-  if (!reader.options().redis_allowed) {
-    const std::string_view key = pool.redis ? "redis" : "protocol";
-    reader.fail(value_or_name(pool, key), "E-unsupported", key,
-                fmt::format("'{}: {}' is not available yet in this version; only memcached pools "
-                            "are served",
-                            key, pool.redis ? "true" : "redis"),
-                "`kvferry explain` reads such pools already");
+  pool.config.options.protocol = pool::Protocol::Redis;
+  if (pool.node->find("redis_db") != nullptr && pool.node->find("db_base") != nullptr) {
+    reader.fail(key_or_name(pool, "db_base"), "E-range", "db_base",
+                "'db_base' says the same as 'redis_db'", "remove one of the two");
   }
 }
 

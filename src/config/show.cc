@@ -168,6 +168,21 @@ std::string listeners_text(const std::vector<ListenerOptions>& listeners, YamlFo
   return out;
 }
 
+void add_redis(const PoolConfig& pool, Lines<PoolDraft>& lines) {
+  const pool::RedisOptions& redis = pool.options.redis;
+  if (!pool.is_redis()) {
+    return;
+  }
+  if (!redis.user.empty()) {
+    lines.add("redis_user", scalar(redis.user));
+  }
+  lines.add("databases", fmt::format("{}", redis.databases));
+  lines.add("db_base", fmt::format("{}", redis.db_base));
+  lines.add("same_slot", word(kSameSlotWords, redis.same_slot));
+  lines.add("broadcast_timeout", millis_text(redis.broadcast_timeout.count()));
+  lines.add("max_merge_bytes", bytes_text(redis.max_merge_bytes));
+}
+
 std::string servers_text(const PoolConfig& pool) {
   std::string out = "  servers:\n";
   for (const pool::ServerOptions& server : pool.options.servers) {
@@ -221,7 +236,7 @@ std::string pool_text(const PoolConfig& pool, YamlForm form) {
   if (pool.redis_auth.is_set()) {
     lines.add("redis_auth", secret_text(pool.redis_auth));
   }
-  lines.add("redis_db", fmt::format("{}", pool.redis_db));
+  add_redis(pool, lines);
   return lines.text() + (options.servers.empty() ? "" : servers_text(pool));
 }
 

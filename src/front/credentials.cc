@@ -19,6 +19,12 @@ bool is_same(std::string_view left, std::string_view right) noexcept {
 
 }  // namespace
 
+Credentials Credentials::of(std::string_view user, std::string_view password) {
+  Credentials made;
+  made.values_.push_back(std::string(user).append(" ").append(password));
+  return made;
+}
+
 std::optional<Credentials> Credentials::parse(std::string_view text) {
   Credentials made;
   while (!text.empty()) {

@@ -20,6 +20,9 @@ class Credentials {
   /// Nothing when a line has no colon, or when there is no line at all.
   static std::optional<Credentials> parse(std::string_view text);
 
+  /// One user only.
+  static Credentials of(std::string_view user, std::string_view password);
+
   /// Whether `value` ("user password") is one of them. Takes the same time wherever they differ.
   bool allow(std::string_view value) const noexcept;
 

@@ -147,13 +147,12 @@ std::size_t RespClient::begin_stream(const resp::RequestRun& run, std::string_vi
   call.body_source = &session_;
   session_.body_call_ = &call;
   const std::size_t size_bytes = run.size_bytes;
-  session_.service_.redis_target_->send(
-      call, redis::Request{.command = command,
-                           .args = run.args,
-                           .arg_count = run.arg_count,
-                           .bytes = bytes.substr(0, size_bytes),
-                           .version = version_,
-                           .database = database_ + options().database_base});
+  session_.service_.redis_target_->send(call, redis::Request{.command = command,
+                                                             .args = run.args,
+                                                             .arg_count = run.arg_count,
+                                                             .bytes = bytes.substr(0, size_bytes),
+                                                             .version = version_,
+                                                             .database = database_});
   session_.on_body_begun();
   return size_bytes;
 }

@@ -267,8 +267,8 @@ void RespClient::exec(Args /*args*/, ReplyWriter& reply) {
   } else if (transaction->size() == 0) {
     reply.array(0);
   } else {
-    session_.service_.redis_target_->execute(
-        make_call(*kExec), transaction->block(version_, database_ + options().database_base));
+    session_.service_.redis_target_->execute(make_call(*kExec),
+                                             transaction->block(version_, database_));
   }
 }
 

@@ -133,7 +133,7 @@ void RespClient::send(const Command& command, Args args, std::string_view bytes)
                                          .arg_count = static_cast<std::uint32_t>(args.size()),
                                          .bytes = bytes,
                                          .version = version_,
-                                         .database = database_ + options().database_base});
+                                         .database = database_});
 }
 
 Call& RespClient::make_call(const Command& command) {

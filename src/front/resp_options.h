@@ -24,7 +24,6 @@ struct RespOptions {
   resp::ParserLimits parser;
   std::uint64_t gather_bytes_max = kGatherBytesMaxDefault;
   std::uint32_t databases = 16;
-  std::uint32_t database_base = 0;  // Database 0 of clients is this one of the servers.
   /// Commands that the table does not have go to the target, which takes their first argument for a
   /// key.
   bool passes_unknown = true;

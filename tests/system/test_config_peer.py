@@ -71,6 +71,9 @@ AGREED = {
     "server_connections 0": pool("  server_connections: 0\n"),
     "server_connections 8": pool("  server_connections: 8\n"),
     "client_connections": pool("  client_connections: 10\n"),
+    "redis": pool("  redis: true\n"),
+    "redis with a password": pool("  redis: true\n  redis_auth: x\n"),
+    "redis with a database": pool("  redis: true\n  redis_db: 3\n"),
     "redis_auth without redis": pool("  redis_auth: x\n"),
     "redis_db without redis": pool("  redis_db: 1\n"),
     "sentinels": pool("  sentinels:\n   - 127.0.0.1:26379:1\n"),
@@ -122,8 +125,6 @@ STRICTER = {
     "weight that wraps": with_server("127.0.0.1:11211:99999999999"),
     "server without a host": with_server(":11211:1"),
     "mode that is not octal": pool(listen="  listen: /tmp/kvferry-peer.sock 0888\n"),
-    # Until Redis pools are there.
-    "redis": pool("  redis: true\n"),
 }
 
 

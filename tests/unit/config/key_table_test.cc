@@ -16,7 +16,7 @@ std::string pool_text(std::string_view dialect, std::string_view extra) {
 }
 
 Model model_of(const std::string& text) {
-  Loaded loaded = load_text("t.yml", text, {.redis_allowed = true});
+  Loaded loaded = load_text("t.yml", text);
   EXPECT_TRUE(loaded.model) << text << loaded.text();
   return loaded.model.value_or(Model{});
 }
@@ -87,7 +87,7 @@ TEST(KeyTable, EveryChoiceIsAccepted) {
       }
       const std::string text = "a:\n  listen: 127.0.0.1:1\n  servers:\n    - 10.0.0.1:11211:1\n  " +
                                std::string(key.info.name) + ": " + std::string(choice) + "\n";
-      EXPECT_TRUE(load_text("t.yml", text, {.redis_allowed = true}).model) << text;
+      EXPECT_TRUE(load_text("t.yml", text).model) << text;
     }
   }
 }

@@ -207,13 +207,16 @@ TEST(Loader, RefusesPoolsAndAddressesThatAreInTwoFiles) {
                        "by pool 'alpha' (a.yml:2)"}));
 }
 
-TEST(Loader, RedisPoolsAreReadOnRequestOnly) {
-  const std::string text = std::string(kMinimal) + "  redis: true\n  redis_auth: pw\n";
-  EXPECT_FALSE(read(text).model);
-  const Loaded loaded = load_text("t.yml", text, {.redis_allowed = true});
+TEST(Loader, ReadsRedisPoolsAsTwemproxyMeansThem) {
+  const std::string text =
+      std::string(kMinimal) + "  redis: true\n  redis_auth: pw\n  redis_db: 3\n";
+  const Loaded loaded = load_text("t.yml", text);
   ASSERT_TRUE(loaded.model) << loaded.text();
   EXPECT_TRUE(loaded.model->pools[0].is_redis());
   EXPECT_EQ(loaded.model->pools[0].redis_auth, (Secret{Secret::Kind::Text, "pw"}));
+  EXPECT_EQ(loaded.model->pools[0].options.protocol, pool::Protocol::Redis);
+  EXPECT_EQ(loaded.model->pools[0].options.redis.databases, 1U);
+  EXPECT_EQ(loaded.model->pools[0].options.redis.db_base, 3U);
 }
 
 TEST(Loader, PoolsAreEqualWhereverTheyStand) {

@@ -12,8 +12,6 @@
 namespace kvferry::config {
 namespace {
 
-constexpr LoadOptions kAll{.redis_allowed = true};
-
 constexpr const char* kFiles[] = {
     "a:\n  listen: 127.0.0.1:1\n  servers:\n    - 10.0.0.1:11211:1\n",
     "a:\n  listen: \"[::1]:1\"\n  servers:\n    - ::1:11211:3 n1\n    - /tmp/x.sock:2\n"
@@ -56,14 +54,14 @@ constexpr const char* kFiles[] = {
 
 TEST(Show, WritesWhatReadsBackEqual) {
   for (const char* text : kFiles) {
-    const Loaded first = load_text("t.yml", text, kAll);
+    const Loaded first = load_text("t.yml", text);
     ASSERT_TRUE(first.model) << text << first.text();
     for (const YamlForm form : {YamlForm::Everything, YamlForm::Changes}) {
       const std::string shown = to_yaml(*first.model, form);
       if (shown.empty()) {
         continue;
       }
-      const Loaded second = load_text("s.yml", shown, kAll);
+      const Loaded second = load_text("s.yml", shown);
       ASSERT_TRUE(second.model) << shown << second.text();
       EXPECT_EQ(*first.model, *second.model) << shown;
       EXPECT_EQ(to_yaml(*second.model, form), shown);
@@ -72,17 +70,16 @@ TEST(Show, WritesWhatReadsBackEqual) {
 }
 
 TEST(Show, LeavesOutNoKey) {
-  const Loaded loaded =
-      load_text("t.yml",
-                "a:\n  protocol: redis\n  redis_auth: x\n  hash_tag: \"{}\"\n  listen: h:1\n"
-                "  servers: [h:1]\n  tls: {verify: none}\n",
-                kAll);
+  const Loaded loaded = load_text(
+      "t.yml",
+      "a:\n  protocol: redis\n  redis_auth: x\n  redis_user: u\n  hash_tag: \"{}\"\n  listen: h:1\n"
+      "  servers: [h:1]\n  tls: {verify: none}\n");
   ASSERT_TRUE(loaded.model) << loaded.text();
   const std::string shown = to_yaml(*loaded.model, YamlForm::Everything);
   for (const Key<PoolDraft>& key : pool_keys()) {
-    // Other keys say the same: protocol, the entries of listen, on_down.
-    const bool has_twin = key.info.name == "redis" || key.info.name == "backlog" ||
-                          key.info.name == "client_connections" ||
+    // Other keys say the same: protocol, db_base, the entries of listen, on_down.
+    const bool has_twin = key.info.name == "redis" || key.info.name == "redis_db" ||
+                          key.info.name == "backlog" || key.info.name == "client_connections" ||
                           key.info.name == "auto_eject_hosts";
     if (!has_twin) {
       EXPECT_NE(shown.find("\n  " + std::string(key.info.name) + ":"), std::string::npos)
@@ -95,8 +92,7 @@ TEST(Show, HidesSecretsAndKeepsWhereTheyAre) {
   const Loaded loaded =
       load_text("t.yml",
                 "kvferry: {admin: {listen: h:2, token: env:TOKEN}}\na:\n  redis: true\n"
-                "  redis_auth: hunter2\n  listen: h:1\n  servers: [\"h:1:1\"]\n",
-                kAll);
+                "  redis_auth: hunter2\n  listen: h:1\n  servers: [\"h:1:1\"]\n");
   ASSERT_TRUE(loaded.model) << loaded.text();
   const std::string shown = to_yaml(*loaded.model, YamlForm::Changes);
   EXPECT_EQ(shown.find("hunter2"), std::string::npos);

@@ -195,8 +195,6 @@ TEST_P(RespClientTest, ServesOnlyThoseWhoSaidWhoTheyAre) {
 }
 
 TEST_P(RespClientTest, ChoosesDatabases) {
-  options_.resp.database_base = 3;
-  configure();
   redis_.instant_reply = "+OK\r\n";
   Peer& client = connect();
   client.send(request({"SELECT", "15"}) + request({"GET", "a"}) + request({"SELECT", "16"}) +
@@ -204,8 +202,8 @@ TEST_P(RespClientTest, ChoosesDatabases) {
   expect_client(client,
                 "+OK\r\n+OK\r\n-ERR DB index is out of range\r\n-ERR DB index is out of range\r\n"
                 "-ERR value is not an integer or out of range\r\n+OK\r\n");
-  EXPECT_EQ(redis_.held[0].database, 18U);
-  EXPECT_EQ(redis_.held[1].database, 18U);
+  EXPECT_EQ(redis_.held[0].database, 15U);
+  EXPECT_EQ(redis_.held[1].database, 15U);
 }
 
 TEST_P(RespClientTest, KeepsTransactionsUntilExec) {
