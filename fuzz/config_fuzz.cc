@@ -12,7 +12,6 @@
 namespace {
 
 using kvferry::config::Loaded;
-using kvferry::config::LoadOptions;
 using kvferry::config::Model;
 using kvferry::config::PoolConfig;
 using kvferry::config::Secret;
@@ -45,8 +44,7 @@ void forget_secrets(Model& model) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  const LoadOptions options{.redis_allowed = true};
-  Loaded loaded = kvferry::config::load_text("t.yml", text, options);
+  Loaded loaded = kvferry::config::load_text("t.yml", text);
   bool has_error = false;
   for (const auto& problem : loaded.problems) {
     has_error = has_error || problem.severity == Severity::Error;
@@ -62,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (written.empty() || written.size() > kvferry::config::kFileBytesMax) {
       continue;
     }
-    const Loaded again = kvferry::config::load_text("s.yml", written, options);
+    const Loaded again = kvferry::config::load_text("s.yml", written);
     Model expected = *loaded.model;
     forget_secrets(expected);
     require(again.model.has_value() && *again.model == expected);

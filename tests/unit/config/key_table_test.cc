@@ -15,6 +15,12 @@ std::string pool_text(std::string_view dialect, std::string_view extra) {
          "\n  listen: 127.0.0.1:1\n  servers:\n    - 10.0.0.1:11211:1\n" + std::string(extra);
 }
 
+/// Before the line of a key: all keys may stand in a Redis pool, those aside that say what the pool
+/// is.
+std::string redis_before(std::string_view key) {
+  return key == "redis" || key == "protocol" ? "" : "  redis: true\n";
+}
+
 Model model_of(const std::string& text) {
   Loaded loaded = load_text("t.yml", text);
   EXPECT_TRUE(loaded.model) << text << loaded.text();
@@ -23,14 +29,14 @@ Model model_of(const std::string& text) {
 
 /// The documented default, written out, changes nothing.
 TEST(KeyTable, DefaultsOfPoolsAreWhatTheTableSays) {
-  const Model ours = model_of(pool_text("kvferry", ""));
-  const Model nutcracker = model_of(pool_text("nutcracker", ""));
   for (const Key<PoolDraft>& key : pool_keys()) {
     const KeyInfo& info = key.info;
     if (info.default_text.empty()) {
       continue;
     }
-    const std::string line = "  " + std::string(info.name) + ": ";
+    const Model ours = model_of(pool_text("kvferry", redis_before(info.name)));
+    const Model nutcracker = model_of(pool_text("nutcracker", redis_before(info.name)));
+    const std::string line = redis_before(info.name) + "  " + std::string(info.name) + ": ";
     EXPECT_EQ(model_of(pool_text("kvferry", line + std::string(info.default_text) + "\n")), ours)
         << info.name;
     const std::string_view other =
@@ -68,7 +74,8 @@ TEST(KeyTable, RangesOfNumbersHoldAtBothEnds) {
     }
     const auto code = [&key](std::int64_t value) {
       const Loaded loaded =
-          load_text("t.yml", pool_text("kvferry", "  " + std::string(key.info.name) + ": " +
+          load_text("t.yml", pool_text("kvferry", redis_before(key.info.name) + "  " +
+                                                      std::string(key.info.name) + ": " +
                                                       std::to_string(value) + "\n"));
       return loaded.model ? "" : loaded.problems.at(0).code;
     };
@@ -85,8 +92,9 @@ TEST(KeyTable, EveryChoiceIsAccepted) {
       if (key.info.name == "dialect" || choice == "store") {
         continue;  // These change which other keys must be there.
       }
-      const std::string text = "a:\n  listen: 127.0.0.1:1\n  servers:\n    - 10.0.0.1:11211:1\n  " +
-                               std::string(key.info.name) + ": " + std::string(choice) + "\n";
+      const std::string text = "a:\n  listen: 127.0.0.1:1\n  servers:\n    - 10.0.0.1:11211:1\n" +
+                               redis_before(key.info.name) + "  " + std::string(key.info.name) +
+                               ": " + std::string(choice) + "\n";
       EXPECT_TRUE(load_text("t.yml", text).model) << text;
     }
   }

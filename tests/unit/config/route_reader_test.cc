@@ -94,8 +94,7 @@ TEST(RouteReader, ReadsTheArgumentsOfEachKind) {
 TEST(RouteReader, PoolsMayStandBehindRoutesAndInOtherFiles) {
   const Loaded loaded =
       load_texts({{"1.yml", "kvferry:\n  routes:\n    - {listen: \"h:1\", default: a}\n"},
-                  {"2.yml", "a:\n  protocol: store\n"}},
-                 {});
+                  {"2.yml", "a:\n  protocol: store\n"}});
   EXPECT_TRUE(loaded.model) << loaded.text();
 }
 
