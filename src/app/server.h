@@ -30,6 +30,7 @@
 #include "config/model.h"
 #include "net/loop.h"
 #include "net/resolver.h"
+#include "route/near_stores.h"
 #include "route/prefix_stats.h"
 #include "route/write_generations.h"
 #include "store/store.h"
@@ -127,6 +128,7 @@ class Server final : private WorkerHost {
   std::unique_ptr<route::PrefixStats> prefixes_;
   std::unique_ptr<Administration> administration_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<route::NearStores> near_stores_;
   std::unique_ptr<front::ClientLimit> process_limit_;
   std::shared_ptr<const front::Credentials> credentials_;  // Null: clients need none.
   StatsRegistry registry_;

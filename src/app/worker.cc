@@ -11,7 +11,6 @@
 #include "app/version.h"
 #include "app/worker_routes.h"
 #include "base/check.h"
-#include "route/store_target.h"
 
 namespace kvferry::app {
 namespace {
@@ -52,6 +51,7 @@ struct Worker::Room {
                                    .calls = calls,
                                    .budget = budget,
                                    .writes = *worker.setup_.writes,
+                                   .near_stores = *worker.setup_.near_stores,
                                    .worker = worker.setup_.index}),
         clock_timer(net::Timer::Callback::to<&Worker::tick_clock>(&worker)),
         house_timer(net::Timer::Callback::to<&Worker::keep_house>(&worker)),
@@ -126,6 +126,7 @@ void Worker::run(const std::function<void(base::Result<void>)>& on_started) {
                                                            .calls = room_->calls,
                                                            .local = *room_->store_target,
                                                            .writes = *setup_.writes,
+                                                           .near_stores = *setup_.near_stores,
                                                            .shared = *setup_.scripts,
                                                            .watch = *setup_.watch,
                                                            .log = *setup_.log});

@@ -62,6 +62,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
     WorkerHost* host = nullptr;
     store::Store* store = nullptr;
     route::WriteGenerations* writes = nullptr;
+    route::NearStores* near_stores = nullptr;
     front::ClientLimit* process_limit = nullptr;
     watch::Hub* watch = nullptr;
     const StoreClock* clock = nullptr;

@@ -6,7 +6,6 @@
 
 #include "protocol/memcache/base64.h"
 #include "protocol/memcache/meta_flags.h"
-#include "route/reserved_keys.h"
 #include "route/store_replies.h"
 #include "route/store_target.h"
 
@@ -59,7 +58,7 @@ void StoreTarget::on_meta(call::Call& call, const memcache::Request& request) {
   std::array<char, memcache::kDecodedKeyBytesMax> decoded;
   if (flags.has('b')) {
     const auto plain = memcache::decode_base64_key(request.key, decoded);
-    if (!plain.has_value() || plain->empty() || is_reserved(*plain)) {
+    if (!plain.has_value() || plain->empty()) {
       answer_error(call, MetaError::BadKey);
       return;
     }
