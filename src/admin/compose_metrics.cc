@@ -223,6 +223,12 @@ std::string compose_metrics(const MetricsModel& model) {
   for (const NamedCount& value : model.routes) {
     out.sample({{"name", value.name}}, value.value);
   }
+  if (!model.near_caches.empty()) {
+    out.family("kvferry_near_caches_value", "What the copies of all near caches take.", Gauge);
+  }
+  for (const NamedCount& value : model.near_caches) {
+    out.sample({{"name", value.name}}, value.value);
+  }
   return out.take_text();
 }
 

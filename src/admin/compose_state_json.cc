@@ -188,6 +188,7 @@ std::string compose_state_json(const MetricsModel& model) {
   write_tls(out, model);
   write_counts(out, "store", model.store);
   write_counts(out, "routes", model.routes);
+  write_counts(out, "near_caches", model.near_caches);
   out.close('}');
   return out.take() + "\n";
 }

@@ -90,8 +90,10 @@ struct MetricsModel {
   ProcessMetrics process{};
   std::vector<FrontMetrics> fronts = {};
   std::vector<BackendMetrics> backends = {};
-  std::vector<NamedCount> routes = {};        // What native routes count, by name.
-  std::vector<TlsMetrics> tls = {};           // Empty when nobody speaks TLS.
+  std::vector<NamedCount> routes = {};  // What native routes count, by name.
+  std::vector<NamedCount> near_caches =
+      {};                            // What their copies take, by name; empty: there are none.
+  std::vector<TlsMetrics> tls = {};  // Empty when nobody speaks TLS.
   std::vector<NamedCount> certificates = {};  // Their ends, in seconds since 1970, by place.
   std::vector<NamedCount> store = {};         // Empty when no embedded store is served.
 };

@@ -31,7 +31,7 @@ std::vector<route::NearSpace> near_spaces_of(const route::RouteSpec& spec, NearS
   std::vector<route::NearSpace> found;
   route::for_each_route(spec, [&](const route::RouteSpec& each) {
     if (each.kind == route::RouteKind::NearCache) {
-      found.push_back(spaces.of(each.children.front()));
+      found.push_back(spaces.of(each));
     }
   });
   return found;
@@ -46,11 +46,15 @@ void NearSpaces::begin() {
   }
 }
 
-route::NearSpace NearSpaces::of(const route::RouteSpec& child) {
-  auto found = std::find_if(known_.begin(), known_.end(),
-                            [&](const Known& known) { return known.child == child; });
+route::NearSpace NearSpaces::of(const route::RouteSpec& cache) {
+  const route::RouteSpec& child = cache.children.front();
+  auto found = std::find_if(known_.begin(), known_.end(), [&](const Known& known) {
+    return known.memory_bytes == cache.near_memory_bytes && known.child == child;
+  });
   if (found == known_.end()) {
-    found = known_.insert(known_.end(), Known{.child = child, .number = ++last_number_});
+    found = known_.insert(
+        known_.end(),
+        Known{.child = child, .memory_bytes = cache.near_memory_bytes, .number = ++last_number_});
   }
   found->is_asked_for = true;
   return {.owner = route::SpaceOwner::Yaml, .number = found->number};

@@ -39,17 +39,19 @@ struct RoutePlan {
 };
 using RoutePlans = std::vector<std::shared_ptr<const RoutePlan>>;
 
-/// Numbers the spaces of near caches. Two that stand before equal children share their copies, and
-/// find them again after a reload; no number is ever given to other children.
+/// Numbers the spaces of near caches. Two that stand before equal children, with the same memory,
+/// share their copies and find them again after a reload; no number is ever given to others.
 class NearSpaces {
  public:
   /// Begins a configuration; spaces that it does not ask for are forgotten by the next one.
   void begin();
-  route::NearSpace of(const route::RouteSpec& child);
+  /// Of `cache`, a near cache.
+  route::NearSpace of(const route::RouteSpec& cache);
 
  private:
   struct Known {
     route::RouteSpec child;
+    std::uint64_t memory_bytes = 0;
     std::uint32_t number = 0;
     bool is_asked_for = false;
   };

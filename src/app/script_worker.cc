@@ -26,7 +26,8 @@ ScriptWorker::ScriptWorker(const Setup& setup)
           .profile_name = setup.shared.profiles_memory ? "worker " + std::to_string(setup.index)
                                                        : std::string(),
           .failing_allocation = setup.shared.failing_allocation,
-          .copies = &setup.local,
+          .clock = &setup.local,
+          .near_stores = &setup.near_stores,
           .writes = &setup.writes})) {}
 
 void ScriptWorker::keep_house() {

@@ -72,6 +72,7 @@ class ScriptWorker final : private lua::PoolMaker,
     call::CallPool& calls;
     route::StoreTarget& local;
     route::WriteGenerations& writes;
+    route::NearStores& near_stores;
     ScriptShared& shared;
     watch::Hub& watch;
     base::Log& log;

@@ -198,6 +198,7 @@ base::Result<void> Server::open_store(const config::ProcessOptions& process) {
                          .is_evicting = wishes_.is_evicting,
                          .has_cas = wishes_.has_cas,
                          .observer = &eviction_report_});
+  near_stores_ = std::make_unique<route::NearStores>(store_->config().item_bytes_max);
   administration_ = std::make_unique<Administration>(
       Administration::Setup{.store = store_.get(),
                             .clock = &clock_,
@@ -250,6 +251,7 @@ base::Result<void> Server::start_workers(const config::Model& model) {
                       .host = this,
                       .store = store_.get(),
                       .writes = &writes_,
+                      .near_stores = near_stores_.get(),
                       .process_limit = process_limit_.get(),
                       .clients = &clients_,
                       .watch = &watch_,
@@ -281,7 +283,8 @@ route::StoreTargetOptions Server::store_target_options() {
   return route::StoreTargetOptions{.is_flush_enabled = wishes_.allows_flush,
                                    .is_dump_enabled = wishes_.allows_dump,
                                    .watch = &watch_,
-                                   .prefixes = prefixes_.get()};
+                                   .prefixes = prefixes_.get(),
+                                   .near_stores = near_stores_.get()};
 }
 
 base::Result<void> Server::check_unchangeable(const config::Model& model) const {

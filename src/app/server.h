@@ -32,6 +32,7 @@
 #include "config/model.h"
 #include "net/loop.h"
 #include "net/resolver.h"
+#include "route/near_stores.h"
 #include "route/prefix_stats.h"
 #include "route/write_generations.h"
 #include "store/store.h"
@@ -132,6 +133,7 @@ class Server final : private WorkerHost {
   std::unique_ptr<route::PrefixStats> prefixes_;
   std::unique_ptr<Administration> administration_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<route::NearStores> near_stores_;
   std::unique_ptr<front::ClientLimit> process_limit_;
   front::ClientRegistry clients_;
   std::shared_ptr<const front::Credentials> credentials_;  // Null: clients need none.

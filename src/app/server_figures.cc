@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "app/metrics.h"
 #include "app/redis_info.h"
@@ -14,6 +15,22 @@
 
 namespace kvferry::app {
 
+namespace {
+
+/// What the copies of all near caches take; nothing where there is no near cache.
+std::vector<admin::NamedCount> near_values(route::NearStores& stores) {
+  const route::NearStores::Figures figures = stores.figures();
+  if (figures.stores == 0) {
+    return {};
+  }
+  return {{"bytes", figures.bytes},
+          {"limit_bytes", figures.limit_bytes},
+          {"items", figures.items},
+          {"evictions", figures.evictions}};
+}
+
+}  // namespace
+
 bool Server::compose_stats(std::string_view words, std::string& out) {
   if (scripts_ != nullptr && compose_script_stats(*scripts_, words, out)) {
     return true;
@@ -22,6 +39,10 @@ bool Server::compose_stats(std::string_view words, std::string& out) {
   if (words == kRoutesList && !options_.memcached) {
     for (const auto& [name, count] : registry_.route_counts()) {
       out.append("STAT ").append(name).append(" ").append(std::to_string(count)).append("\r\n");
+    }
+    for (const admin::NamedCount& value : near_values(*near_stores_)) {
+      out.append("STAT nearcache_").append(value.name).append(" ");
+      out.append(std::to_string(value.value)).append("\r\n");
     }
     out.append("END\r\n");
     return true;
@@ -138,6 +159,7 @@ admin::MetricsModel Server::collect() {
   for (auto& [name, count] : registry_.route_counts()) {
     model.routes.push_back({name, count});
   }
+  model.near_caches = near_values(*near_stores_);
   collect_tls(model);
   for (admin::BackendMetrics& backend : model.backends) {
     if (const auto keeper = keepers_.find(backend.pool); keeper != keepers_.end()) {

@@ -162,6 +162,7 @@ void Server::tick() {
   config_watch_retired_.reset();
   log_->flush();
   store_->maintain(clock_.now());
+  near_stores_->maintain(clock_.now());
   if (scripts_ != nullptr && !is_draining_) {
     scripts_->tick(workers_);
   }

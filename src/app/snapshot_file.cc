@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "route/reserved_keys.h"
 #include "store/snapshot_reader.h"
 #include "store/snapshot_saver.h"
 
@@ -86,11 +85,6 @@ class FileSink final : public store::SnapshotSink {
   std::uint64_t bytes_ = 0;
 };
 
-/// What is not a client's stays out.
-struct ReservedFilter {
-  bool skips(std::string_view key) { return route::is_reserved(key); }
-};
-
 /// A file beyond the limit of its size ends in an error then, and not in our end.
 class WithoutSizeSignal {
  public:
@@ -122,9 +116,7 @@ int open_new(const std::string& path) {
 base::Result<SnapshotWritten> fill(const std::string& path, File& file, store::Store& store,
                                    store::Instant now, const AskSnapshotStop& ask) {
   FileSink sink(file.descriptor());
-  ReservedFilter filter;
-  store::SnapshotSaver saver(store, sink, now,
-                             store::SnapshotSaver::Skips::to<&ReservedFilter::skips>(&filter));
+  store::SnapshotSaver saver(store, sink, now);
   std::uint64_t asked_at = 0;
   for (std::size_t steps = 1; saver.step(); ++steps) {
     if (steps % kStepsPerQuestion != 0 && sink.bytes() - asked_at < kBytesPerQuestion) {

@@ -47,7 +47,7 @@ struct SnapshotWritten {
   std::uint64_t bytes = 0;
 };
 
-/// Writes all items that live in `store`, those of near caches aside. After an error there is no
+/// Writes all items that live in `store`. After an error there is no
 /// PATH.new, and PATH is as it was.
 base::Result<SnapshotWritten> write_snapshot(const std::string& path, store::Store& store,
                                              store::Instant now, const AskSnapshotStop& ask);

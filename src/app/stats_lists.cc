@@ -12,7 +12,6 @@
 #include "protocol/memcache/number.h"
 #include "protocol/memcache/token_walker.h"
 #include "route/prefix_stats.h"
-#include "route/reserved_keys.h"
 #include "route/store_events.h"
 #include "store/record.h"
 
@@ -71,7 +70,7 @@ struct ItemList {
   std::size_t left;
 
   void on_item(const store::ItemView& item) {
-    if (left == 0 || route::is_reserved(item.key)) {
+    if (left == 0) {
       return;
     }
     --left;

@@ -15,7 +15,6 @@
 #include "pool/key_hash.h"
 #include "pool/redis_pool.h"
 #include "route/redis_store_target.h"
-#include "route/store_target.h"
 
 namespace kvferry::app {
 namespace {
@@ -56,6 +55,7 @@ struct Worker::Room {
                                    .calls = calls,
                                    .budget = budget,
                                    .writes = *worker.setup_.writes,
+                                   .near_stores = *worker.setup_.near_stores,
                                    .worker = worker.setup_.index}),
         clock_timer(net::Timer::Callback::to<&Worker::tick_clock>(&worker)),
         house_timer(net::Timer::Callback::to<&Worker::keep_house>(&worker)),
@@ -132,6 +132,7 @@ void Worker::run(const std::function<void(base::Result<void>)>& on_started) {
                                                            .calls = room_->calls,
                                                            .local = *room_->store_target,
                                                            .writes = *setup_.writes,
+                                                           .near_stores = *setup_.near_stores,
                                                            .shared = *setup_.scripts,
                                                            .watch = *setup_.watch,
                                                            .log = *setup_.log});

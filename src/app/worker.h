@@ -67,6 +67,7 @@ class Worker final : private front::LocalCommands, private pool::PoolEvents {
     WorkerHost* host = nullptr;
     store::Store* store = nullptr;
     route::WriteGenerations* writes = nullptr;
+    route::NearStores* near_stores = nullptr;
     front::ClientLimit* process_limit = nullptr;
     front::ClientRegistry* clients = nullptr;
     watch::Hub* watch = nullptr;

@@ -9,7 +9,7 @@
 namespace kvferry::app {
 
 void WorkerRoutes::apply(const RoutePlans& plans, const FindPool& find_pool,
-                         route::StoreTarget& local) {
+                         const route::StoreTarget& clock) {
   auto before = std::exchange(slots_, {});
   for (const std::shared_ptr<const RoutePlan>& plan : plans) {
     std::vector<call::Target*> pools;
@@ -24,7 +24,7 @@ void WorkerRoutes::apply(const RoutePlans& plans, const FindPool& find_pool,
       slots_[name] = std::move(kept->second);
       before.erase(kept);
     } else {
-      slots_[name] = make(plan, find_pool, std::move(pools), local);
+      slots_[name] = make(plan, find_pool, std::move(pools), clock);
     }
   }
   for (auto& [name, slot] : before) {
@@ -34,7 +34,7 @@ void WorkerRoutes::apply(const RoutePlans& plans, const FindPool& find_pool,
 
 WorkerRoutes::Slot WorkerRoutes::make(const std::shared_ptr<const RoutePlan>& plan,
                                       const FindPool& find_pool, std::vector<call::Target*> pools,
-                                      route::StoreTarget& local) {
+                                      const route::StoreTarget& clock) {
   const auto find_counter = [&](std::string_view name) -> base::Counter* {
     const auto found = plan->counters.find(name);
     return found == plan->counters.end() ? nullptr : &found->second->of(setup_.worker);
@@ -47,7 +47,8 @@ WorkerRoutes::Slot WorkerRoutes::make(const std::shared_ptr<const RoutePlan>& pl
                                       .counter = find_counter,
                                       .buckets = plan->buckets,
                                       .near_spaces = plan->near_spaces,
-                                      .local = &local,
+                                      .near_stores = &setup_.near_stores,
+                                      .clock = &clock,
                                       .writes = &setup_.writes,
                                       .seed = (std::uint64_t{device()} << 32U) | device()};
   return Slot{.plan = plan,

@@ -28,14 +28,15 @@ class WorkerRoutes {
     call::CallPool& calls;
     base::MemoryBudget& budget;
     route::WriteGenerations& writes;
+    route::NearStores& near_stores;
     std::size_t worker = 0;
   };
 
   explicit WorkerRoutes(const Setup& setup) : setup_(setup) {}
 
-  /// `find_pool` knows every pool that the plans name; the pools of before still exist. `local` is
-  /// the embedded store, and outlives this.
-  void apply(const RoutePlans& plans, const FindPool& find_pool, route::StoreTarget& local);
+  /// `find_pool` knows every pool that the plans name; the pools of before still exist. `clock`
+  /// outlives this.
+  void apply(const RoutePlans& plans, const FindPool& find_pool, const route::StoreTarget& clock);
   bool contains(const std::string& name) const { return slots_.contains(name); }
   /// What listeners of the entry `name` send to.
   call::Target& target(const std::string& name) const;
@@ -54,7 +55,7 @@ class WorkerRoutes {
   };
 
   Slot make(const std::shared_ptr<const RoutePlan>& plan, const FindPool& find_pool,
-            std::vector<call::Target*> pools, route::StoreTarget& local);
+            std::vector<call::Target*> pools, const route::StoreTarget& clock);
 
   Setup setup_;
   std::map<std::string, Slot> slots_;

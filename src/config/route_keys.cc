@@ -16,6 +16,7 @@ using route::RouteKind;
 
 constexpr std::int64_t kIntMax = 2147483647;
 constexpr std::int64_t kHourMillis = 3600000;
+constexpr std::int64_t kMegabyte = std::int64_t{1} << 20;
 constexpr std::int64_t kGigabyte = std::int64_t{1} << 30;
 
 std::uint32_t to_u32(const Value& value) {
@@ -271,6 +272,15 @@ constexpr Key<Draft> kNearKeys[] = {
      [](Draft& draft, const Value& value, Reader&) {
        draft.spec.near_value_bytes_max = static_cast<std::size_t>(value.number);
      }},
+    {{.name = "memory",
+      .type = ValueType::Bytes,
+      .least = kMegabyte,
+      .most = 1024 * kGigabyte,
+      .default_text = "64mb",
+      .doc = "Memory for copies, beside that of the embedded store. When it is full, old ones go."},
+     [](Draft& draft, const Value& value, Reader&) {
+       draft.spec.near_memory_bytes = static_cast<std::uint64_t>(value.number);
+     }},
     kStats,
     kStatsName,
 };
@@ -311,9 +321,8 @@ constexpr RouteKindInfo kKinds[] = {
     {"ratelim", RouteKind::RateLimit, kRateLimitKeys, kNeedsLimit,
      "Forwards as long as there are tokens; answers the rest as `null` does."},
     {"nearcache", RouteKind::NearCache, kNearKeys, kNeedsTtl,
-     "Keeps what its child has answered to reads in the embedded store for a short time, and "
-     "answers "
-     "the next reads itself. What is written through it is dropped."},
+     "Keeps what its child has answered to reads for a short time, and answers the next reads "
+     "itself. What is written through it is dropped."},
     {"coalesce", RouteKind::Coalesce, kCoalesceKeys, kNeedsChild,
      "Forwards one of several identical reads that are under way at once; its answer is that of "
      "all."},

@@ -341,8 +341,9 @@ std::string arguments_text(const route::RouteSpec& spec) {
           spec.bucket.tick.count(), bool_text(spec.is_bucket_shared),
           bool_text(spec.fails_until_limit), counter_text(spec));
     case RouteKind::NearCache:
-      return fmt::format("child: {}, ttl: {}, max_value: {}{}", route_text(spec.children.front()),
-                         millis_text(spec.near_ttl.count()), bytes_text(spec.near_value_bytes_max),
+      return fmt::format("child: {}, ttl: {}, max_value: {}, memory: {}{}",
+                         route_text(spec.children.front()), millis_text(spec.near_ttl.count()),
+                         bytes_text(spec.near_value_bytes_max), bytes_text(spec.near_memory_bytes),
                          counter_text(spec));
     case RouteKind::Coalesce:
       return "child: " + route_text(spec.children.front()) + counter_text(spec);

@@ -145,8 +145,10 @@ std::unique_ptr<route::NativeRoute> NativeHook::make_waiting(std::string_view ki
   if (kind == "split") {
     return std::make_unique<route::SplitRoute>(setup());
   }
-  if (kind == "nearcache" && state_.copies() != nullptr) {
-    return std::make_unique<route::NearRoute>(setup(), *state_.copies(), options.near);
+  if (kind == "nearcache" && state_.near_stores() != nullptr) {
+    return std::make_unique<route::NearRoute>(
+        setup(), state_.near_stores()->of(options.near_space, options.near_memory_bytes),
+        *state_.clock(), options.near);
   }
   if (kind == "coalesce" && state_.writes() != nullptr) {
     return std::make_unique<route::CoalesceRoute>(setup(), *state_.writes());
@@ -307,6 +309,14 @@ std::uint32_t read_count(lua_State* lua, const char* name) {
              : static_cast<std::uint32_t>(count);
 }
 
+/// A size; the script that made it has checked its bounds.
+std::uint64_t read_bytes(lua_State* lua, const char* name) {
+  lua_getfield(lua, kFieldsPlace, name);
+  const lua_Integer bytes = lua_tointeger(lua, -1);
+  lua_pop(lua, 1);
+  return bytes < 0 ? 0 : static_cast<std::uint64_t>(bytes);
+}
+
 void read_texts(lua_State* lua, NativeHook& hook) {
   if (lua_getfield(lua, kFieldsPlace, "label") == LUA_TSTRING) {
     hook.set_name(text_at(lua, -1).substr(0, kGeneratorNameBytesMax));
@@ -335,10 +345,10 @@ void read_counters(lua_State* lua, NativeHook& hook) {
 }
 
 void read_near(lua_State* lua, NativeHook& hook) {
-  hook.options.near = route::NearOptions{
-      .space = {.owner = route::SpaceOwner::Lua, .number = read_count(lua, "space")},
-      .ttl = base::Millis(read_count(lua, "ttl_ms")),
-      .value_bytes_max = read_count(lua, "max_value")};
+  hook.options.near = route::NearOptions{.ttl = base::Millis(read_count(lua, "ttl_ms")),
+                                         .value_bytes_max = read_count(lua, "max_value")};
+  hook.options.near_space = {.owner = route::SpaceOwner::Lua, .number = read_count(lua, "space")};
+  hook.options.near_memory_bytes = read_bytes(lua, "memory");
 }
 
 void read_bucket(lua_State* lua, NativeHook& hook, WorkerState& state) {

@@ -38,6 +38,8 @@ struct NativeOptions {
   std::optional<base::Micros> wait;
   std::string ttl;
   route::NearOptions near;
+  route::NearSpace near_space;
+  std::uint64_t near_memory_bytes = 0;
   std::optional<route::RateLimitRoute::Bucket> bucket;
 };
 

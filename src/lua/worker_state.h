@@ -31,6 +31,7 @@
 #include "route/route_reply.h"
 
 namespace kvferry::route {
+class NearStores;
 class StoreTarget;
 class WriteGenerations;
 }  // namespace kvferry::route
@@ -129,8 +130,9 @@ class WorkerState final : private ConfigObjects {
     VmLimits limits;
     std::string profile_name{};  // Not empty: what is allocated is counted under this name.
     std::uint64_t failing_allocation = 0;  // Each n-th of requests fails, for tests; 0: none.
-    // For native routes that need them; both outlive the state.
-    route::StoreTarget* copies = nullptr;  // Where near caches keep copies.
+    // For native routes that need them; all outlive the state.
+    const route::StoreTarget* clock = nullptr;
+    route::NearStores* near_stores = nullptr;
     route::WriteGenerations* writes = nullptr;
   };
   explicit WorkerState(const Setup& setup);
@@ -158,7 +160,9 @@ class WorkerState final : private ConfigObjects {
   call::CallPool& calls() { return setup_.calls; }
   /// The local cache as a target of scripts.
   call::Target& local() { return local_; }
-  route::StoreTarget* copies() { return setup_.copies; }
+  /// For near caches; null: there are none.
+  const route::StoreTarget* clock() { return setup_.clock; }
+  route::NearStores* near_stores() { return setup_.near_stores; }
   route::WriteGenerations* writes() { return setup_.writes; }
   ScriptStats& stats() { return setup_.stats; }
   NameCounts& names() { return setup_.names; }

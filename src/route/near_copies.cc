@@ -77,10 +77,10 @@ NearCopies::Found NearCopies::look_up(std::string_view key, base::SteadyTime now
   trim(found_);
   found_.clear();
   Visit visit{.bytes = found_, .rest = rest_, .now = now};
-  const store::Instant store_now = local_.now();
+  const store::Instant store_now = clock_.now();
   const store::ReadOptions options{.vivify = store::Instant{store_now.get() + kReservationSeconds}};
-  local_.store().read(store::Key(key_.of(key)), options, store_now,
-                      store::ItemVisitor::to<&Visit::on_item>(&visit));
+  store_->read(store::Key(key), options, store_now,
+               store::ItemVisitor::to<&Visit::on_item>(&visit));
   if (visit.pieces) {
     while (visit.pieces.has_more()) {
       found_.append(visit.pieces.take());
@@ -110,7 +110,7 @@ void NearCopies::fill(std::string_view key, Token token, const NearItem& item,
   std::memcpy(head_bytes.data(), &head, sizeof(head));
   written_.assign(head_bytes.data(), head_bytes.size());
   written_.append(item.value);
-  const store::Instant now = local_.now();
+  const store::Instant now = clock_.now();
   const auto seconds = std::chrono::ceil<base::Seconds>(options_.ttl).count();
   // The store counts seconds, and its clock is not ours: one second more, and the head decides.
   const store::StoreOptions options{
@@ -118,19 +118,18 @@ void NearCopies::fill(std::string_view key, Token token, const NearItem& item,
       .has_compare_cas = true,
       .exptime = store::Instant{now.get() + static_cast<std::uint32_t>(seconds) + 1},
       .compare_cas = token};
-  local_.store().store(store::Key(key_.of(key)), options, written_, now);
+  store_->store(store::Key(key), options, written_, now);
   trim(written_);
 }
 
 void NearCopies::give_up(std::string_view key, Token token) {
-  local_.store().remove(store::Key(key_.of(key)),
-                        store::DeleteOptions{.has_compare_cas = true, .compare_cas = token},
-                        local_.now());
+  store_->remove(store::Key(key),
+                 store::DeleteOptions{.has_compare_cas = true, .compare_cas = token}, clock_.now());
 }
 
 void NearCopies::forget(std::string_view key) {
-  if (ReservedKey::fits(key)) {
-    local_.store().remove(store::Key(key_.of(key)), store::DeleteOptions{}, local_.now());
+  if (can_keep(key)) {
+    store_->remove(store::Key(key), store::DeleteOptions{}, clock_.now());
   }
 }
 

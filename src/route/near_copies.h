@@ -1,4 +1,4 @@
-// NearCopies: copies of backends' items in the embedded store, for one near cache.
+// NearCopies: copies of backends' items in a store of their own (NearStores), for one near cache.
 //
 //   Absent --look_up()--> Reserved --fill()--> Copy --its time is over--> Reserved (in its place)
 //      ^                      |                  |
@@ -18,9 +18,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
-#include "route/reserved_keys.h"
+#include "route/near_stores.h"
 #include "route/store_target.h"
 #include "store/item_ref.h"
 
@@ -32,7 +33,6 @@ inline constexpr std::uint32_t kReservationSeconds = 10;
 inline constexpr std::size_t kNearBufferBytesKept = std::size_t{64} * 1024;
 
 struct NearOptions {
-  NearSpace space{};
   base::Millis ttl{0};              // How old what is served may be.
   std::size_t value_bytes_max = 0;  // Larger values are not kept.
 };
@@ -55,12 +55,13 @@ class NearCopies {
     Token token = kNoToken;
   };
 
-  NearCopies(StoreTarget& local, const NearOptions& options)
-      : local_(local), options_(options), key_(options.space) {}
+  /// `clock` says what time it is for stores, and outlives this.
+  NearCopies(NearStore store, const StoreTarget& clock, const NearOptions& options)
+      : store_(std::move(store)), clock_(clock), options_(options) {}
 
-  /// Whether items of `key` can be kept.
-  bool can_keep(std::string_view key) const noexcept {
-    return ReservedKey::fits(key) && local_.store().config().has_cas;
+  /// Whether items of `key` can be kept. Scripts make requests with any key.
+  static bool can_keep(std::string_view key) noexcept {
+    return !key.empty() && key.size() <= store::kKeyBytesMax;
   }
   std::size_t value_bytes_max() const noexcept { return options_.value_bytes_max; }
 
@@ -76,9 +77,9 @@ class NearCopies {
  private:
   struct Visit;
 
-  StoreTarget& local_;
+  NearStore store_;
+  const StoreTarget& clock_;
   NearOptions options_;
-  ReservedKey key_;
   std::string found_;    // What look_up() found.
   std::string rest_;     // Used within look_up() only.
   std::string written_;  // Used within fill() only.

@@ -87,7 +87,7 @@ void NearRoute::start(RouteRun& run) {
 
 void NearRoute::start_read(RouteRun& run, const MetaFlags& flags) {
   const Request& request = run.request().shown();
-  if (!copies_.can_keep(request.key)) {
+  if (!NearCopies::can_keep(request.key)) {
     forward(run);
     return;
   }

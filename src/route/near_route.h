@@ -11,6 +11,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "route/near_copies.h"
 #include "route/waiting_route.h"
@@ -19,9 +20,10 @@ namespace kvferry::route {
 
 class NearRoute final : public WaitingRoute {
  public:
-  /// `local` outlives the route.
-  NearRoute(const RouteSetup& setup, StoreTarget& local, const NearOptions& options)
-      : WaitingRoute(setup), copies_(local, options) {}
+  /// `store` is where it keeps copies. `clock` outlives the route.
+  NearRoute(const RouteSetup& setup, NearStore store, const StoreTarget& clock,
+            const NearOptions& options)
+      : WaitingRoute(setup), copies_(std::move(store), clock, options) {}
 
  private:
   void start(RouteRun& run) override;

@@ -38,6 +38,8 @@ enum class RouteKind : std::uint8_t {
 
 /// A near cache keeps values up to this unless told otherwise.
 inline constexpr std::size_t kNearValueBytesDefault = std::size_t{64} * 1024;
+/// All copies of a near cache take this much memory at most, unless told otherwise.
+inline constexpr std::uint64_t kNearMemoryBytesDefault = std::uint64_t{64} << 20;
 
 struct RouteSpec {
   RouteKind kind = RouteKind::Pool;
@@ -64,6 +66,7 @@ struct RouteSpec {
   bool fails_until_limit = false;    // RateLimit.
   base::Millis near_ttl{0};          // NearCache: how old what it serves may be.
   std::size_t near_value_bytes_max = kNearValueBytesDefault;  // NearCache.
+  std::uint64_t near_memory_bytes = kNearMemoryBytesDefault;  // NearCache: of all its copies.
   std::string counter;  // What it counts is found under this name; empty: nowhere.
 
   friend bool operator==(const RouteSpec&, const RouteSpec&) = default;

@@ -69,9 +69,8 @@ class RouteTree::Builder {
         .loop = setup_.loop, .calls = setup_.calls, .host = host, .children = std::move(children)};
     if (spec.kind == RouteKind::NearCache) {
       tree_.routes_.push_back(std::make_unique<NearRoute>(
-          setup, *setup_.local,
-          NearOptions{
-              .space = space, .ttl = spec.near_ttl, .value_bytes_max = spec.near_value_bytes_max}));
+          setup, setup_.near_stores->of(space, spec.near_memory_bytes), *setup_.clock,
+          NearOptions{.ttl = spec.near_ttl, .value_bytes_max = spec.near_value_bytes_max}));
     } else {
       tree_.routes_.push_back(make(spec, setup, bucket));
     }

@@ -53,7 +53,9 @@ class RouteTree final : public call::Target, private call::ReplySink {
     std::span<const SharedBucket> buckets;  // Of make_shared_buckets().
     /// Of each near cache of the spec, in the order in which for_each_route() comes to them.
     std::span<const NearSpace> near_spaces{};
-    StoreTarget* local = nullptr;        // Where near caches keep copies. Outlives the tree.
+    /// For near caches: where they keep copies, and the clock of those. Both outlive the tree.
+    NearStores* near_stores = nullptr;
+    const StoreTarget* clock = nullptr;
     WriteGenerations* writes = nullptr;  // For coalescing routes. Outlives the tree.
     std::uint64_t seed = 1;              // Of what is drawn by lot.
   };

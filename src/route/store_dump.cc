@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "protocol/memcache/base64.h"
-#include "route/reserved_keys.h"
 #include "route/store_events.h"
 #include "watch/streams.h"
 
@@ -17,9 +16,6 @@ constexpr std::size_t kPartBytes = std::size_t{16} * 1024;
 }  // namespace
 
 void StoreDump::on_item(const store::ItemView& item) {
-  if (is_reserved(item.key)) {
-    return;  // Not a client's.
-  }
   if (form_ == Form::Keys) {
     lines_ += "mg ";
     if (item.is_base64_key) {

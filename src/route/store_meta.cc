@@ -1,12 +1,11 @@
 // The meta commands of StoreTarget.
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
 
 #include "protocol/memcache/base64.h"
 #include "protocol/memcache/meta_flags.h"
-#include "route/reserved_keys.h"
+#include "route/meta_exptime.h"
 #include "route/store_replies.h"
 #include "route/store_target.h"
 
@@ -18,13 +17,6 @@ using memcache::Command;
 using memcache::MetaError;
 using memcache::MetaFlags;
 using memcache::ReplyCode;
-
-/// Whether flag T stands before `letter` in the request, so that `letter` is about the new exptime.
-bool is_exptime_before(const MetaFlags& flags, char letter) {
-  const auto letters = flags.letters();
-  const auto exptime_at = std::find(letters.begin(), letters.end(), 'T');
-  return exptime_at < std::find(letters.begin(), letters.end(), letter);
-}
 
 store::StoreMode mode_of(const MetaFlags& flags) {
   switch (flags.mode) {
@@ -59,7 +51,7 @@ void StoreTarget::on_meta(call::Call& call, const memcache::Request& request) {
   std::array<char, memcache::kDecodedKeyBytesMax> decoded;
   if (flags.has('b')) {
     const auto plain = memcache::decode_base64_key(request.key, decoded);
-    if (!plain.has_value() || plain->empty() || is_reserved(*plain)) {
+    if (!plain.has_value() || plain->empty()) {
       answer_error(call, MetaError::BadKey);
       return;
     }
@@ -146,14 +138,15 @@ struct StoreTarget::MetaGetVisit {
 };
 
 void StoreTarget::add_item_flags(const store::ItemView& item, const MetaFlags& flags) {
-  store::Instant exptime = item.exptime_before;
+  ShownExptime exptime(flags, now_, item.exptime_before, item.is_new);
   for (const char letter : flags.letters()) {
     switch (letter) {
+      case 'N':
       case 'T':
-        exptime = item.exptime;
+        exptime.pass(letter);
         break;
       case 't':
-        add_exptime(exptime);
+        add_exptime(exptime.get());
         break;
       case 's':
         text_.add_flag('s', item.value_bytes);
@@ -191,11 +184,11 @@ void StoreTarget::on_meta_get(call::Call& call, const memcache::Request& request
     options.exptime = store::instant_of_exptime(flags.exptime, now_);
   }
   if (flags.has('N')) {
-    options.vivify = store::instant_of_exptime(flags.vivify_exptime, now_);
+    options.vivify = exptime_of_new(flags, now_);
   }
   if (flags.has('R')) {
     options.recache_below = store::instant_of_exptime(flags.recache_exptime, now_);
-    options.recache_sees_exptime = is_exptime_before(flags, 'R');
+    options.recache_sees_exptime = is_before(flags, 'T', 'R');
   }
   MetaGetVisit visit{*this, call, flags};
   const store::ReadResult result = store_.read(
@@ -364,7 +357,7 @@ void StoreTarget::on_meta_arith(call::Call& call, const memcache::Request& reque
     options.exptime = store::instant_of_exptime(flags.exptime, now_);
   }
   if (flags.has('N')) {
-    options.vivify = store::instant_of_exptime(flags.vivify_exptime, now_);
+    options.vivify = exptime_of_new(flags, now_);
   }
   const store::ArithResult result = store_.add_delta(store::Key(key), options, now_);
   count_arith(result.status, options.is_decrement);
@@ -403,14 +396,16 @@ void StoreTarget::answer_number(call::Call& call, std::string_view key, const Me
   } else {
     text_.add("HD");
   }
-  store::Instant exptime = result.exptime_before;
+  ShownExptime exptime(flags, now_, result.exptime_before,
+                       result.status == store::ArithStatus::Created);
   for (const char letter : flags.letters()) {
     switch (letter) {
+      case 'N':
       case 'T':
-        exptime = result.exptime;
+        exptime.pass(letter);
         break;
       case 't':
-        add_exptime(exptime);
+        add_exptime(exptime.get());
         break;
       case 'c':
         text_.add_flag('c', result.cas);

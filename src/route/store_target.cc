@@ -459,7 +459,11 @@ void StoreTarget::on_flush_all(call::Call& call, const memcache::Request& reques
     return;
   }
   stats_.count(StoreCount::CmdFlush);
-  store_.flush(store::instant_of_exptime(delay, now_), now_);
+  const store::Instant when = store::instant_of_exptime(delay, now_);
+  store_.flush(when, now_);
+  if (options_.near_stores != nullptr) {
+    options_.near_stores->flush(when, now_);
+  }
   call::answer(call, "OK\r\n", ReplyCode::Ok);
 }
 

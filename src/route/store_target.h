@@ -17,6 +17,7 @@
 #include "base/slab_pool.h"
 #include "call/call.h"
 #include "protocol/memcache/request.h"
+#include "route/near_stores.h"
 #include "route/prefix_stats.h"
 #include "route/reply_text.h"
 #include "route/store_command_stats.h"
@@ -30,8 +31,9 @@ namespace kvferry::route {
 struct StoreTargetOptions {
   bool is_flush_enabled = true;
   bool is_dump_enabled = true;
-  watch::Hub* watch = nullptr;      // Where events of items are reported; null: nowhere.
-  PrefixStats* prefixes = nullptr;  // Null: nothing is counted by prefix.
+  watch::Hub* watch = nullptr;        // Where events of items are reported; null: nowhere.
+  PrefixStats* prefixes = nullptr;    // Null: nothing is counted by prefix.
+  NearStores* near_stores = nullptr;  // What flush_all flushes too; null: nothing.
 };
 
 class StoreTarget final : public call::Target {

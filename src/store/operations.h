@@ -27,6 +27,7 @@ struct ItemView {
   Instant exptime{};               // After this read; exptime_before: before it.
   Instant exptime_before{};
   bool is_large = false;
+  bool is_new = false;       // This read has made it.
   bool was_fetched = false;  // Before this read.
   bool is_base64_key = false;
   bool is_stale = false;

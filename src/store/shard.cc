@@ -102,6 +102,7 @@ ReadResult Shard::read(const Key& key, const ReadOptions& options, Instant now, 
   Record& record = slot.record();
   ItemView view = view_of(record, now);
   view.exptime_before = exptime_before;
+  view.is_new = result.status == ReadStatus::Created;
   if (options.is_leasing) {
     const Instant compared = options.recache_sees_exptime ? view.exptime : exptime_before;
     const bool is_due = options.recache_below.has_value() && compared != kNever &&

@@ -12,11 +12,10 @@ std::uint8_t marks_of(const ItemView& item) {
 
 }  // namespace
 
-SnapshotSaver::SnapshotSaver(Store& store, SnapshotSink& sink, Instant now, Skips skips)
+SnapshotSaver::SnapshotSaver(Store& store, SnapshotSink& sink, Instant now)
     : store_(store),
       writer_(sink, SnapshotHead{.written_at = now, .last_cas = store.last_cas()}),
-      now_(now),
-      skips_(skips) {}
+      now_(now) {}
 
 bool SnapshotSaver::step() {
   bytes_.clear();
@@ -32,7 +31,7 @@ bool SnapshotSaver::step() {
 }
 
 void SnapshotSaver::on_item(const ItemView& item) {
-  if (item.value_bytes > kSnapshotValueBytesMax || (skips_ && skips_(item.key))) {
+  if (item.value_bytes > kSnapshotValueBytesMax) {
     return;
   }
   Staged staged{.item = {.key = {},

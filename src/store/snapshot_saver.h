@@ -8,10 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/delegate.h"
 #include "store/item_ref.h"
 #include "store/snapshot_writer.h"
 #include "store/store.h"
@@ -20,10 +18,7 @@ namespace kvferry::store {
 
 class SnapshotSaver {
  public:
-  /// Whether the item of a key stays out.
-  using Skips = base::Delegate<bool(std::string_view key)>;
-
-  SnapshotSaver(Store& store, SnapshotSink& sink, Instant now, Skips skips);
+  SnapshotSaver(Store& store, SnapshotSink& sink, Instant now);
 
   /// Writes some items, and the end after the last one. False: it is done, or the sink takes no
   /// more.
@@ -49,7 +44,6 @@ class SnapshotSaver {
   Store& store_;
   SnapshotWriter writer_;
   Instant now_;
-  Skips skips_;
   WalkPlace place_;
   std::string bytes_;
   std::vector<Staged> staged_;

@@ -1,6 +1,5 @@
 """Near caches and coalescing routes, from YAML and from the route library, between real clients and real servers."""
 
-import base64
 import threading
 import time
 import urllib.request
@@ -167,7 +166,8 @@ def test_flags_and_cas_uniques_are_the_servers(kvferry, memcached, wire):
     for _ in range(2):
         client.ask(b"gets k\r\n", truth)
         client.ask(b"mg k c f s v k Oq7\r\n", b"VA 1 c%s f4294967295 s1 kk Oq7\r\nv\r\n" % cas)
-    assert route_counts(proxy.port()) == {"routes/default_hits": 3, "routes/default_misses": 1}
+    counts = route_counts(proxy.port())
+    assert (counts["routes/default_hits"], counts["routes/default_misses"]) == (3, 1)
     client.ask(storage("cas", "k", b"w").replace(b" 1\r\n", b" 1 %s\r\n" % cas, 1), b"STORED\r\n")
     client.ask(storage("cas", "k", b"x").replace(b" 1\r\n", b" 1 %s\r\n" % cas, 1), b"EXISTS\r\n")
     client.ask(b"get k\r\n", value_reply("k", b"w") + b"END\r\n")
@@ -344,14 +344,44 @@ def test_clients_of_the_store_cannot_name_copies(kvferry, memcached, wire):
     client.ask(b"get k\r\n", value_reply("k", b"v") + b"END\r\n")
     store.ask(b"get k\r\n", b"END\r\n")
     store.ask(b"lru_crawler metadump all\r\n", b"OK\r\nEND\r\n")
-    reserved = base64.b64encode(b"\r\n\xffkvy\x01\x00\x00\x00k")
-    store.ask(b"mg %s b v\r\n" % reserved, b"CLIENT_ERROR error decoding key\r\n")
-    store.ask(b"md %s b\r\n" % reserved, b"CLIENT_ERROR error decoding key\r\n")
-    # The memory is the store's: its flush empties copies too.
+    # Its flush empties copies too.
     wire(server.port).ask(b"delete k\r\n", b"DELETED\r\n")
     client.ask(b"get k\r\n", value_reply("k", b"v") + b"END\r\n")
     store.ask(b"flush_all\r\n", b"OK\r\n")
     client.ask(b"get k\r\n", b"END\r\n")
+
+
+def test_copies_have_a_limit_of_their_own(kvferry, memcached, wire):
+    """They push out each other, and nothing of the embedded store."""
+    server = memcached("-m", "256")
+    port = free_port()
+    text = config("default: {nearcache: {child: a, ttl: 1h, memory: %s}}", port=port, a=[server.port])
+    text = text.replace("kvferry:\n", "kvferry:\n  store: {memory: 8mb}\n") + "cache: {protocol: store, listen: 127.0.0.1:0}\n"
+    proxy = kvferry(text % "2mb", ports=[port])
+    client, store = wire(port), wire(proxy.port("store"))
+    store.ask(storage("set", "own", b"o" * 500_000), b"STORED\r\n")
+    value = b"v" * 10_000
+    for index in range(2000):
+        client.ask(storage("set", "k%d" % index, value), b"STORED\r\n")
+        client.ask(b"get k%d\r\n" % index, value_reply("k%d" % index, value) + b"END\r\n")
+    counts = route_counts(port)
+    assert counts["nearcache_limit_bytes"] == 2 << 20
+    assert 1 << 20 < counts["nearcache_bytes"] <= 2 << 20
+    assert counts["nearcache_items"] > 100
+    assert counts["nearcache_evictions"] > 1700
+    store.ask(b"get own\r\n", value_reply("own", b"o" * 500_000) + b"END\r\n")
+    store.send(b"stats\r\n")
+    stats = dict(line.split()[1:3] for line in iter(store.receive_line, b"END\r\n"))
+    assert (stats[b"curr_items"], stats[b"evictions"]) == (b"1", b"0")
+    # Another limit begins empty; without a near cache there is nothing to tell.
+    reload_and_wait(proxy, text % "4mb")
+    end = time.monotonic() + 5
+    while route_counts(port)["nearcache_limit_bytes"] != 4 << 20:
+        assert time.monotonic() < end, route_counts(port)
+    assert route_counts(port)["nearcache_items"] == 0
+    reload_and_wait(proxy, config("default: a", port=port, a=[server.port]))
+    while "nearcache_bytes" in route_counts(port):
+        assert time.monotonic() < end
 
 
 def test_figures_are_in_the_metrics(kvferry, memcached, wire):
@@ -366,6 +396,8 @@ def test_figures_are_in_the_metrics(kvferry, memcached, wire):
         metrics = reply.read().decode()
     for line in ('{name="near_hits"} 2', '{name="near_misses"} 1', '{name="front/default_joined"} 0'):
         assert "kvferry_route_events_total" + line in metrics
+    for line in ('{name="items"} 1', '{name="limit_bytes"} 67108864', '{name="evictions"} 0'):
+        assert "kvferry_near_caches_value" + line in metrics
 
 
 LIBRARY = """
@@ -400,6 +432,13 @@ def test_routes_of_the_library(scripted, memcached, wire):
     # Another time to live is no reason to lose the copies; other children are.
     assert proxy.reload_and_wait(LIBRARY % (server.port, 1800))
     client.ask(b"get own/1\r\n", value_reply("own/1", b"abc") + b"END\r\n")
+    # So is another limit; both work.
+    assert proxy.reload_and_wait((LIBRARY % (server.port, 3600)).replace("max_value = 3", "max_value = 3, memory = 2 * 1024 * 1024"))
+    client.ask(b"get own/1\r\n", b"END\r\n")
+    direct.ask(storage("set", "own/1", b"abc"), b"STORED\r\n")
+    client.ask(b"get own/1\r\n", value_reply("own/1", b"abc") + b"END\r\n")
+    direct.ask(b"delete own/1\r\n", b"DELETED\r\n")
+    client.ask(b"get own/1\r\n", value_reply("own/1", b"abc") + b"END\r\n")
     assert proxy.reload_and_wait((LIBRARY % (server.port, 1800)).replace('route_direct{ child = "main" }', 'route_split{ child_a = "main", child_b = "main" }'))
     client.ask(b"get own/1\r\n", b"END\r\n")
 
@@ -409,6 +448,8 @@ def test_routes_of_the_library(scripted, memcached, wire):
     ("route_nearcache{ child = 'main', ttl = 0 }", "route_nearcache: ttl must be 0.001 to 3600 seconds, not 0"),
     ("route_nearcache{ child = 'main', ttl = 3601 }", "route_nearcache: ttl must be 0.001 to 3600 seconds, not 3601"),
     ("route_nearcache{ child = 'main', ttl = 1, max_value = 0 }", "route_nearcache: max_value must be 1 to 1073741824 bytes, not 0"),
+    ("route_nearcache{ child = 'main', ttl = 1, memory = 1048575 }",
+     "route_nearcache: memory must be 1048576 to 1099511627776 bytes, not 1048575"),
     ("route_coalesce{ child = { 'main', 'main' } }", "route_coalesce: child must be one child, not several"),
 ])
 def test_what_the_library_refuses(route, message, scripted):

@@ -139,14 +139,16 @@ do
         end,
     }
 
-    -- Longest time to live of copies, and the largest value that one may be told to keep.
+    -- Longest time to live of copies, the largest value that one may be told to keep, and the memory of all.
     local NEAR_SECONDS_MAX = 3600
     local NEAR_VALUE_MAX = 1024 * 1024 * 1024
+    local NEAR_MEMORY_MIN, NEAR_MEMORY_MAX = 1024 * 1024, 1024 * 1024 * 1024 * 1024
+    local NEAR_MEMORY_DEFAULT = 64 * 1024 * 1024
 
     builtin.nearcache = {
         arguments = {
-            child = "child", ttl = "number", max_value = "integer", stats = "boolean",
-            stats_name = "string",
+            child = "child", ttl = "number", max_value = "integer", memory = "integer",
+            stats = "boolean", stats_name = "string",
         },
         required = { "ttl" },
         conf = function(route, args, ctx)
@@ -160,9 +162,15 @@ do
                 lib.fail(route.where, "%s: max_value must be 1 to %d bytes, not %d", route.title,
                          NEAR_VALUE_MAX, max_value)
             end
+            local memory = args.memory or NEAR_MEMORY_DEFAULT
+            if memory < NEAR_MEMORY_MIN or memory > NEAR_MEMORY_MAX then
+                lib.fail(route.where, "%s: memory must be %d to %d bytes, not %d", route.title,
+                         NEAR_MEMORY_MIN, NEAR_MEMORY_MAX, memory)
+            end
             return {
-                children = { args.child }, space = lib.space_before(args.child), ttl_ms = ttl_ms,
-                max_value = max_value, hit_counter = counter(ctx, args, "_hits"),
+                children = { args.child }, space = lib.space_before(args.child, memory),
+                ttl_ms = ttl_ms, max_value = max_value, memory = memory,
+                hit_counter = counter(ctx, args, "_hits"),
                 miss_counter = counter(ctx, args, "_misses"),
             }
         end,

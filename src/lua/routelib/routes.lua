@@ -81,8 +81,8 @@ do
         kvferry_routelib_counters = after
     end
 
-    -- Copies of near caches: those that stand before equal children share them, and find them again after
-    -- a reload; a number is never given to other children. The table is a global for the reason above.
+    -- Copies of near caches: those that stand before equal children, with the same memory, share them and find
+    -- them again after a reload; a number is never given to others. The table is a global for the reason above.
     local function spaces_before()
         return kvferry_routelib_spaces or { last = 0, known = {} }
     end
@@ -105,9 +105,9 @@ do
         return nil
     end
 
-    function lib.space_before(child)
+    function lib.space_before(child, memory)
         local before = spaces_before()
-        local text = describe(child)
+        local text = describe({ child = child, memory = memory })
         if text == nil then
             text = {}
         elseif lib.spaces[text] ~= nil then

@@ -62,6 +62,7 @@ TEST(ComposeMetrics, ShowsEveryNumberOfTheModel) {
       R"(kvferry_backend_request_duration_seconds_sum{pool="alpha",backend="one"} 0.0002)",
       R"(kvferry_store_value{name="curr_items"} 1025)",
       R"(kvferry_route_events_total{name="front/default"} 1026)",
+      R"(kvferry_near_caches_value{name="bytes"} 1027)",
   };
   for (const char* line : lines) {
     EXPECT_TRUE(has_line(text, line)) << line;

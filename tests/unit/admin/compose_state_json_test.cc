@@ -16,7 +16,7 @@ TEST(ComposeStateJson, EmptyModelIsExactlyThis) {
       R"("memory_budget_limit_bytes":0,"open_descriptors":0,"descriptors_limit":0,)"
       R"("config_version":0,"reloads_ok":0,"reloads_failed":0,"last_reload_error":"",)"
       R"("log_lines_lost":0,"admin_connections_rejected":0},"listeners":[],"backends":[],)"
-      R"("tls":[],"certificates":{},"store":{},"routes":{}})"
+      R"("tls":[],"certificates":{},"store":{},"routes":{},"near_caches":{}})"
       "\n");
 }
 
@@ -33,7 +33,7 @@ TEST(ComposeStateJson, ShowsListenersBackendsAndStore) {
       R"("sent_bytes":1020,"connects":1021,"ejections":1022,"errors":{"timeout":1023,)"
       R"("closed":1024},"latency_us":{"count":1,"mean":200,)",
       R"("last_reload_error":"line 3: no")",
-      R"("store":{"curr_items":1025},"routes":{"front/default":1026}})",
+      R"("store":{"curr_items":1025},"routes":{"front/default":1026},"near_caches":{"bytes":1027}})",
   };
   for (const char* part : parts) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;

@@ -59,6 +59,7 @@ inline MetricsModel make_model_sample() {
                             .latency = latency_of(base::Micros(200))});
   model.store = {{"curr_items", 1025}};
   model.routes = {{"front/default", 1026}};
+  model.near_caches = {{"bytes", 1027}};
   return model;
 }
 

@@ -87,7 +87,12 @@ TEST(NearSpaces, BelongToWhatStandsBehindTheNearCache) {
   EXPECT_EQ(numbers_of(second), (std::vector<std::uint32_t>{3, 1}));
   // b was not there for one configuration: what is in its copies is nobody's any more.
   const RoutePlans third = plans({near_entry("x", "c")}, second);
-  EXPECT_EQ(numbers_of(plans({near_entry("x", "b")}, third)), (std::vector<std::uint32_t>{4}));
+  const RoutePlans fourth = plans({near_entry("x", "b")}, third);
+  EXPECT_EQ(numbers_of(fourth), (std::vector<std::uint32_t>{4}));
+  auto smaller = near_entry("x", "b");
+  smaller.spec.near_memory_bytes /= 2;
+  EXPECT_EQ(numbers_of(plans({smaller, near_entry("y", "b")}, fourth)),
+            (std::vector<std::uint32_t>{5, 4}));
 }
 
 }  // namespace

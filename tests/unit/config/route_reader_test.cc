@@ -77,14 +77,16 @@ TEST(RouteReader, ReadsTheArgumentsOfEachKind) {
   EXPECT_EQ(default_of("{ttl: {child: a, ttl: -1}}").text, "-1");
   EXPECT_EQ(default_of("{error: {text: no way}}").text, "no way");
   EXPECT_EQ(default_of("{null: {}}").kind, RouteKind::Null);
-  const RouteSpec near =
-      default_of("{nearcache: {child: {coalesce: {child: a}}, ttl: 1500ms, max_value: 2kb}}");
+  const RouteSpec near = default_of(
+      "{nearcache: {child: {coalesce: {child: a}}, ttl: 1500ms, max_value: 2kb, memory: 3mb}}");
   EXPECT_EQ(near.near_ttl, base::Millis(1500));
   EXPECT_EQ(near.near_value_bytes_max, 2048U);
+  EXPECT_EQ(near.near_memory_bytes, 3U << 20U);
   EXPECT_EQ(near.counter, "routes/default");
   EXPECT_EQ(near.children.at(0).kind, RouteKind::Coalesce);
   EXPECT_EQ(near.children.at(0).counter, "routes/default");
   EXPECT_EQ(default_of("{nearcache: {child: a, ttl: 1s}}").near_value_bytes_max, 65536U);
+  EXPECT_EQ(default_of("{nearcache: {child: a, ttl: 1s}}").near_memory_bytes, 64U << 20U);
   EXPECT_EQ(default_of("{split: {child_b: b, child_a: a}}").children[0].text, "a");
   EXPECT_TRUE(
       default_of("{zfailover: {children: {e: a, w: b}, local_zone: w}}").goes_on_after_miss);

@@ -46,7 +46,8 @@ constexpr const char* kFiles[] = {
     "        r: {ratelim: {child: a, limit: 5, fillrate: 2, tickrate: 50, global: true,\n"
     "          fail_until_limit: true}}\n"
     "        n: {nearcache: {child: {coalesce: {child: a, stats: false}}, ttl: 1500ms,\n"
-    "          max_value: 3kb, stats_name: near}}\n        o: {null: {}}\n        e: {error: "
+    "          max_value: 3kb, memory: 5mb, stats_name: near}}\n        o: {null: {}}\n        e: "
+    "{error: "
     "{text: \"not: here\"}}\n"
     "        c: {commands: {get: a, mg: b, all: {null: {}}}}\n"
     "    - {name: second, listen: h:3, default: a, reuseport: true}\n",

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/unit/route/native_rig.h"
+#include "tests/unit/route/store_conversation.h"
 
 namespace kvferry::route {
 namespace {
@@ -13,12 +14,9 @@ constexpr std::string_view kValueReply = "VALUE k 5 1\r\nx\r\nEND\r\n";
 
 class NearCopiesTest : public testing::Test {
  protected:
-  explicit NearCopiesTest(bool has_cas = true) : store_(store::StoreConfig{.has_cas = has_cas}) {}
-
   NearCopies make(std::uint32_t space, SpaceOwner owner = SpaceOwner::Yaml) {
-    return NearCopies(local_, NearOptions{.space = {.owner = owner, .number = space},
-                                          .ttl = base::Millis(1500),
-                                          .value_bytes_max = 1000});
+    return NearCopies(stores_.of({.owner = owner, .number = space}, store::kLimitBytesMin), clock_,
+                      NearOptions{.ttl = base::Millis(1500), .value_bytes_max = 1000});
   }
   static std::string value_of(const NearCopies::Found& found) {
     return found.item ? std::string(found.item->value) : "none";
@@ -26,8 +24,9 @@ class NearCopiesTest : public testing::Test {
   static NearItem item(std::string_view value) { return {.value = value, .client_flags = 7}; }
 
   base::MemoryBudget budget_{0};
-  store::Store store_;
-  StoreTarget local_{store_, budget_, StoreTargetOptions{}};
+  store::Store store_{store::StoreConfig{}};
+  NearStores stores_{store::kItemBytesMaxDefault};
+  StoreTarget clock_{store_, budget_, StoreTargetOptions{.near_stores = &stores_}};
 };
 
 TEST_F(NearCopiesTest, AreFreshUntilTheirTimeIsOver) {
@@ -104,38 +103,75 @@ TEST_F(NearCopiesTest, SpacesAndClientsDoNotMeet) {
   EXPECT_EQ(value_of(script.look_up("k", kStart)), "none");
   two.forget("k");
   EXPECT_EQ(value_of(one.look_up("k", kStart)), "a");
-  const store::Key plain("k");
-  EXPECT_EQ(store_.read(plain, {}, local_.now(), {}).status, store::ReadStatus::Miss);
+  EXPECT_EQ(store_.snapshot().total_items, 0U) << "clients cannot reach copies";
   EXPECT_EQ(value_of(make(1).look_up("k", kStart)), "a");
 }
 
-TEST_F(NearCopiesTest, LongKeysAreNotKept) {
+TEST_F(NearCopiesTest, KeepTheLongestKeysToo) {
   NearCopies copies = make(1);
-  EXPECT_TRUE(copies.can_keep(std::string(ReservedKey::kPlainBytesMax, 'k')));
-  EXPECT_FALSE(copies.can_keep(std::string(ReservedKey::kPlainBytesMax + 1, 'k')));
-  copies.forget(std::string(store::kKeyBytesMax, 'k'));
-  const std::string longest(ReservedKey::kPlainBytesMax, 'k');
+  const std::string longest(store::kKeyBytesMax, 'k');
+  EXPECT_TRUE(NearCopies::can_keep(longest));
+  EXPECT_FALSE(NearCopies::can_keep(longest + "k"));
+  EXPECT_FALSE(NearCopies::can_keep(""));
+  copies.forget(longest + "k");
   copies.fill(longest, copies.look_up(longest, kStart).token, item("a"), kStart);
   EXPECT_EQ(value_of(copies.look_up(longest, kStart)), "a");
 }
 
-class NearCopiesWithoutCasTest : public NearCopiesTest {
- protected:
-  NearCopiesWithoutCasTest() : NearCopiesTest(false) {}
-};
+TEST_F(NearCopiesTest, HaveALimitOfTheirOwn) {
+  NearCopies copies = make(1);
+  const std::string value(1'000, 'v');
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    copies.fill(key, copies.look_up(key, kStart).token, item(value), kStart);
+    ASSERT_LE(stores_.figures().bytes, store::kLimitBytesMin) << i;
+  }
+  const NearStores::Figures figures = stores_.figures();
+  EXPECT_EQ(figures.stores, 1U);
+  EXPECT_EQ(figures.limit_bytes, store::kLimitBytesMin);
+  EXPECT_GT(figures.items, 500U);
+  EXPECT_GT(figures.evictions, 8'000U);
+  EXPECT_EQ(value_of(copies.look_up("k9999", kStart)), value) << "old ones make room for new ones";
+  EXPECT_EQ(store_.snapshot().total_items, 0U) << "nothing of it is the embedded store's";
+}
 
-TEST_F(NearCopiesWithoutCasTest, KeepNothing) {
-  EXPECT_FALSE(make(1).can_keep("k"));
+TEST(NearStores, AreSharedAndGoWithTheirLastUser) {
+  constexpr store::Instant kNow{1'000};
+  NearStores stores(store::kItemBytesMaxDefault);
+  NearStore one = stores.of({.number = 1}, store::kLimitBytesMin);
+  NearStore same = stores.of({.number = 1}, store::kLimitBytesMin);
+  EXPECT_EQ(one, same);
+  EXPECT_NE(one, stores.of({.number = 2}, store::kLimitBytesMin));
+  EXPECT_EQ(stores.figures().stores, 2U);
+  stores.maintain(kNow);
+  EXPECT_EQ(stores.figures().stores, 1U) << "nobody has the second one";
+  one.reset();
+  stores.maintain(kNow);
+  EXPECT_EQ(stores.figures().stores, 1U);
+  same.reset();
+  stores.maintain(kNow);
+  EXPECT_EQ(stores.figures().stores, 0U);
+}
+
+TEST(NearStores, AFlushOfTheEmbeddedStoreIsForThemToo) {
+  NearStores stores(store::kItemBytesMaxDefault);
+  StoreConversation client({}, StoreTargetOptions{.near_stores = &stores});
+  const NearStore store = stores.of({.number = 1}, store::kLimitBytesMin);
+  NearCopies copies(store, client.target(), NearOptions{.ttl = base::Millis(60'000)});
+  copies.fill("k", copies.look_up("k", kStart).token, {.value = "v"}, kStart);
+  EXPECT_TRUE(copies.look_up("k", kStart).item);
+  EXPECT_EQ(client.say("flush_all\r\n"), "OK\r\n");
+  EXPECT_FALSE(copies.look_up("k", kStart).item);
 }
 
 class NearRouteTest : public NativeRouteTest {
  protected:
-  NearRouteTest() { local_.set_now(store::Instant(1'000)); }
+  NearRouteTest() { clock_.set_now(store::Instant(1'000)); }
 
   std::unique_ptr<NearRoute> make(base::Millis ttl = base::Millis(600'000)) {
-    return std::make_unique<NearRoute>(
-        setup({{&a_}}), local_,
-        NearOptions{.space = {.number = 1}, .ttl = ttl, .value_bytes_max = 100});
+    return std::make_unique<NearRoute>(setup({{&a_}}),
+                                       stores_.of({.number = 1}, store::kLimitBytesMin), clock_,
+                                       NearOptions{.ttl = ttl, .value_bytes_max = 100});
   }
   /// What a client is answered when the backend answers `reply`, or need not.
   std::string ask(NearRoute& route, std::string_view request, std::string_view reply) {
@@ -148,7 +184,8 @@ class NearRouteTest : public NativeRouteTest {
   std::size_t seen() { return a_.take().size(); }
 
   store::Store store_{store::StoreConfig{}};
-  StoreTarget local_{store_, rig_.budget, StoreTargetOptions{}};
+  NearStores stores_{store::kItemBytesMaxDefault};
+  StoreTarget clock_{store_, rig_.budget, StoreTargetOptions{}};
 };
 
 TEST_F(NearRouteTest, AnswersTheNextReadsItself) {
@@ -247,15 +284,6 @@ TEST_F(NearRouteTest, PassesOnWhatOnlyTheBackendKnows) {
   }
   EXPECT_EQ(seen(), 4U);
   EXPECT_EQ(ask(*route, "get k\r\n", "END\r\n"), kValueReply);
-}
-
-TEST_F(NearRouteTest, KeysThatAreTooLongArePassedOn) {
-  const auto route = make();
-  const std::string request = "get " + std::string(250, 'k') + "\r\n";
-  const std::string reply = "VALUE " + std::string(250, 'k') + " 0 1\r\nx\r\nEND\r\n";
-  ask(*route, request, reply);
-  EXPECT_EQ(ask(*route, request, reply), reply);
-  EXPECT_EQ(seen(), 2U);
 }
 
 TEST_F(NearRouteTest, CountsAgeFromWhenTheReadWasSent) {

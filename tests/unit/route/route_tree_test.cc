@@ -42,7 +42,8 @@ class RouteTreeTest : public NativeRouteTest {
             .counter = [this](std::string_view name) { return &counters_[std::string(name)]; },
             .buckets = buckets,
             .near_spaces = near_spaces_,
-            .local = &local_,
+            .near_stores = &near_stores_,
+            .clock = &clock_,
             .writes = &writes_},
         spec);
   }
@@ -51,7 +52,8 @@ class RouteTreeTest : public NativeRouteTest {
   std::map<std::string, base::Counter> counters_;
   std::vector<NearSpace> near_spaces_;
   store::Store store_{store::StoreConfig{}};
-  StoreTarget local_{store_, rig_.budget, StoreTargetOptions{}};
+  NearStores near_stores_{store::kItemBytesMaxDefault};
+  StoreTarget clock_{store_, rig_.budget, StoreTargetOptions{}};
   WriteGenerations writes_;
 };
 

@@ -184,6 +184,26 @@ TEST(StoreTarget, MetaVivifyAndLeases) {
   });
 }
 
+TEST(StoreTarget, ExptimeFlagsCountInTheirOrder) {
+  // Of an item that N makes; as memcached 1.6.18 answers.
+  expect_exchanges({
+      {"mg a t N30 T60\r\nmg a t\r\n", "HD t-1 W\r\nHD t60 Z\r\n"},
+      {"mg b N30 t T60\r\nmg b t\r\n", "HD t30 W\r\nHD t60 Z\r\n"},
+      {"mg c N30 T60 t\r\nmg c t\r\n", "HD t60 W\r\nHD t60 Z\r\n"},
+      {"mg d T60 t N30\r\nmg d t\r\n", "HD t60 W\r\nHD t30 Z\r\n"},
+      {"mg e T60 N30 t\r\nmg e t\r\n", "HD t30 W\r\nHD t30 Z\r\n"},
+      {"mg f N30 T0 R40 t\r\nmg f t\r\n", "HD t-1 W\r\nHD t-1 Z\r\n"},
+      {"ma n t N30 T60\r\nmg n t\r\n", "HD t-1\r\nHD t60\r\n"},
+      {"ma o N30 T60 t v\r\nmg o t\r\n", "VA 1 t60\r\n0\r\nHD t60\r\n"},
+      {"ma p T60 N30 t\r\nmg p t\r\n", "HD t30\r\nHD t30\r\n"},
+  });
+  // On a hit N says nothing.
+  expect_exchanges({
+      {"ms a 1 T20\r\n1\r\nmg a t N30 T60\r\nmg a N30 t\r\n", "HD\r\nHD t20\r\nHD t60\r\n"},
+      {"ms b 1 T20\r\n1\r\nmg b T60 N30 t\r\nma b N30 t\r\n", "HD\r\nHD t60\r\nHD t60\r\n"},
+  });
+}
+
 TEST(StoreTarget, MetaSet) {
   expect_exchanges({
       {"ms k 5 k Oabc s T90 F1\r\nhello\r\nmg k t f\r\n", "HD kk Oabc s5\r\nHD t90 f1\r\n"},
