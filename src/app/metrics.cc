@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "protocol/redis_commands/command_table.h"
+
 namespace kvferry::app {
 namespace {
 
@@ -25,6 +27,15 @@ admin::FrontMetrics& front_of(std::vector<admin::FrontMetrics>& fronts,
     command.command = memcache::command_name(static_cast<memcache::Command>(i));
     front.commands.push_back(std::move(command));
   }
+  // Behind them those of Redis, of which many have the same names.
+  for (std::size_t id = 0; id <= redis::command_count(); ++id) {
+    admin::CommandMetrics command;
+    command.command = "redis:";
+    command.command += id == redis::command_count()
+                           ? std::string_view("unknown")
+                           : redis::command(static_cast<redis::CommandId>(id)).name;
+    front.commands.push_back(std::move(command));
+  }
   front.errors = {{"error", 0},  {"client_error", 0},   {"server_error", 0}, {"parse", 0},
                   {"memory", 0}, {"stalled_client", 0}, {"stalled_body", 0}};
   fronts.push_back(std::move(front));
@@ -44,6 +55,12 @@ void add(admin::FrontMetrics& front, const front::ServiceStats& stats) {
     front.commands[i].requests += stats.requests[i].get();
     if (const base::Histogram* latency = stats.latencies.find(static_cast<memcache::Command>(i))) {
       front.commands[i].latency.add(*latency);
+    }
+  }
+  for (std::size_t id = 0; id <= redis::command_count(); ++id) {
+    if (const auto* row = stats.resp.find(static_cast<redis::CommandId>(id)); row != nullptr) {
+      front.commands[memcache::kCommandCount + id].requests +=
+          row->calls.get() + row->rejected.get();
     }
   }
   front.errors[0].value += replies(memcache::ReplyCode::Error);
