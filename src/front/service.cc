@@ -4,11 +4,14 @@
 #include <utility>
 
 #include "base/check.h"
+#include "front/resp_client.h"
 #include "front/session.h"
 
 namespace kvferry::front {
 namespace {
 
+/// Room for replies to clients of Redis that is kept from one second to the next.
+constexpr std::size_t kScratchBytesKept = std::size_t{64} * 1024;
 constexpr std::string_view kTooManyLine = "ERROR Too many open connections\r\n";
 
 }  // namespace
@@ -51,7 +54,7 @@ void Service::on_accepted(net::StreamPtr stream, const net::Address& address) {
   ++live_;
   if (!has_entered) {
     stats_->connections_rejected.add(1);
-    session->reject(kTooManyLine);
+    session->reject(options_.resp.is_only ? RespClient::kTooManyLine : kTooManyLine);
     return;
   }
   stats_->connections.add(1);
@@ -124,6 +127,11 @@ BinaryDesk& Service::binary_desk() {
 void Service::keep_house() {
   if (binary_desk_ != nullptr) {
     binary_desk_->trim();
+  }
+  for (std::string* const text : {&resp_reply_, &resp_scratch_}) {
+    if (text->capacity() > kScratchBytesKept) {
+      std::string().swap(*text);
+    }
   }
   if (options_.idle_timeout.count() == 0) {
     return;

@@ -191,7 +191,7 @@ class Service final : public net::AcceptHandler {
   std::shared_ptr<ServiceStats> stats_;
   base::Delegate<void(std::string_view)> forget_;
   std::unique_ptr<BinaryDesk> binary_desk_;
-  // Where replies to, and requests of, clients of Redis are composed; see trim_scratch().
+  // Where replies to, and requests of, clients of Redis are composed.
   std::string resp_reply_;
   std::string resp_scratch_;
   base::List<Session, SessionTag> sessions_;

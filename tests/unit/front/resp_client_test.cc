@@ -275,6 +275,15 @@ TEST_P(RespClientTest, QuitsWhenAllIsAnswered) {
   EXPECT_EQ(redis_.held.size(), 1U);
 }
 
+TEST_P(RespClientTest, TellsClientsThatAreTooManyInTheirWords) {
+  limit_->set_max(1);
+  connect();
+  Peer& second = connect();
+  expect_client(second, "-ERR max number of clients reached\r\n");
+  expect_closed(second);
+  limit_->set_max(0);
+}
+
 TEST_P(RespClientTest, TellsProtocolsApartByTheirFirstByte) {
   options_.resp.is_only = false;
   options_.serves_text = options_.serves_binary = true;
