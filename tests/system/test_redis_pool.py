@@ -385,3 +385,14 @@ def test_ten_thousand_requests_in_one_pipeline(port, redis_wire):
     client.expect_in_step()
 
 
+
+
+def test_large_arguments_of_commands_of_several_keys(port, two, redis_wire):
+    client = redis_wire(port, seconds=ANSWER_SECONDS)
+    large = b"x" * 300_000
+    client.ask(request("MSET", *(word for name in NAMES[:20] for word in (name, large))), b"+OK\r\n")
+    assert all(keys_on(server) for server in two)
+    assert client.value("MGET", *NAMES[:20]) == [large] * 20
+    assert client.value("EVAL", "return #ARGV[1]", 1, "k", large) == len(large)
+    assert client.value("EVAL", b"return 1 --" + large, 1, "k") == 1
+    client.expect_in_step()
