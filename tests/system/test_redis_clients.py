@@ -28,7 +28,8 @@ def running(folder: Path, io: str, kind: str):
             servers = [RedisServer(folder), RedisServer(folder)]
             for server in servers:
                 ends.callback(server.stop)
-            config = pool("main", [server.port for server in servers], protocol="redis", timeout=30000)  # Busy machines must not look like dead servers.
+            # A busy machine must not look like a dead server.
+            config = pool("main", [server.port for server in servers], protocol="redis", timeout=30000)
         proxy = Kvferry(folder, config, io)
         ends.callback(proxy.stop)
         yield proxy.port()
