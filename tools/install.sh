@@ -16,7 +16,7 @@ lint="clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19"
 # Real servers and clients for the system tests.
 test="memcached nutcracker libmemcached-tools python3-pymemcache python3-memcache python3-pylibmc python3-binary-memcached
   redis-server redis-tools python3-redis python3-hiredis ruby ruby-dalli ruby-redis php-cli php-memcached php-redis
-  php-predis ca-certificates openssl procps util-linux"
+  php-predis libhiredis-dev ca-certificates openssl procps util-linux"
 
 is_installed() {
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
