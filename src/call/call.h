@@ -150,7 +150,7 @@ struct Call {
   SharedRequest* shared_request = nullptr;  // Of a sub-request of a route.
   ReplySink* outer_sink = nullptr;          // Whose place `sink` took to hear the reply first.
   /// Its bytes are so many requests, one behind the other, and so many replies answer it: they are
-  /// passed on as parts of one. Backends of scripts only.
+  /// passed on as parts of one. Links to Redis servers count it down (pool/link_resp.cc).
   std::uint32_t reply_count = 1;
   /// Bytes that whoever took the place of `sink` counts as held, until it answers.
   std::uint32_t held_bytes = 0;

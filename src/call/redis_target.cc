@@ -7,4 +7,8 @@ void RedisTarget::execute(Call& call, const redis::Block& /*block*/) {
          memcache::ReplyCode::ServerError);
 }
 
+std::string_view RedisTarget::join(const redis::Request& /*request*/, BlockPlace& /*place*/) {
+  return {};
+}
+
 }  // namespace kvferry::call

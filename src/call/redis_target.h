@@ -7,6 +7,9 @@
 // everything else Value.
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
 #include "call/call.h"
 
 namespace kvferry::redis {
@@ -15,6 +18,13 @@ struct Request;
 }  // namespace kvferry::redis
 
 namespace kvferry::call {
+
+/// Where the keys of a transaction are, as its target sees it.
+struct BlockPlace {
+  bool is_known = false;  // There was one.
+  std::uint32_t shard = 0;
+  std::uint64_t slot = 0;  // What all of them must have in common.
+};
 
 class RedisTarget {
  public:
@@ -26,6 +36,10 @@ class RedisTarget {
   /// As send(), for a transaction; the reply is that of EXEC. Refused by targets that do not say
   /// otherwise.
   virtual void execute(Call& call, const redis::Block& block);
+  /// Whether `request`, which is complete, may be part of a transaction whose commands so far are
+  /// at `place`, which learns where this one is. A value is the text of the error that refuses it.
+  /// Targets that have all keys in one place take everything.
+  virtual std::string_view join(const redis::Request& request, BlockPlace& place);
 };
 
 /// The code of a reply that begins with `first` and goes on with `second`.

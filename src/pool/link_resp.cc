@@ -85,12 +85,20 @@ std::size_t Link::deliver_resp(std::string_view bytes) {
       is_in_reply_ = true;
       is_passed_on_ = false;
     }
-    hand_over(*call,
-              memcache::ReplyChunk{.size_bytes = chunk.size_bytes,
-                                   .code = chunk.code,
-                                   .is_first = chunk.is_first,
-                                   .is_last = chunk.is_last},
-              rest.substr(0, chunk.size_bytes));
+    memcache::ReplyChunk handed{.size_bytes = chunk.size_bytes,
+                                .code = chunk.code,
+                                .is_first = chunk.is_first,
+                                .is_last = chunk.is_last};
+    const bool is_end_of_one = chunk.is_last && call->reply_count != 1;
+    if (is_end_of_one) [[unlikely]] {
+      // More replies to the same call follow; its sink sees by the count which one has ended.
+      handed.is_last = false;
+      --call->reply_count;
+    }
+    hand_over(*call, handed, rest.substr(0, chunk.size_bytes));
+    if (is_end_of_one) [[unlikely]] {
+      is_in_reply_ = false;
+    }
   }
   return taken;
 }

@@ -1,11 +1,16 @@
 #include "pool/redis_pool.h"
 
+#include <algorithm>
+#include <functional>
 #include <string>
 
+#include "base/check.h"
 #include "pool/failure_text.h"
+#include "pool/redis_block.h"
 #include "pool/redis_broadcast.h"
 #include "pool/redis_scan.h"
 #include "protocol/redis_commands/command_errors.h"
+#include "protocol/resp/request_parser.h"
 
 namespace kvferry::pool {
 
@@ -21,6 +26,11 @@ constexpr std::string_view kCrossSlotError =
 constexpr std::string_view kSortByError = "ERR BY option of SORT denied in Cluster mode.";
 constexpr std::string_view kSortGetError = "ERR GET option of SORT denied in Cluster mode.";
 
+/// Messages go to the shard of their channel.
+bool is_placed_by_channel(const Request& request) {
+  return (request.command.flags & redis::kPubSub) != 0 && request.args.size() > 1;
+}
+
 void answer_error(Call& call, std::string_view text) {
   call::answer(call, "-" + std::string(text) + "\r\n", ReplyCode::ServerError);
 }
@@ -33,9 +43,7 @@ RedisPool::RedisPool(const PoolContext& context, std::shared_ptr<const PoolSnaps
 RedisPool::~RedisPool() = default;
 
 void RedisPool::send(Call& call, const Request& request) {
-  if (request.database != 0 && request.database >= options().redis.databases) [[unlikely]] {
-    // A reload may have left fewer; lanes are made for no others.
-    answer_error(call, "ERR DB index is out of range");
+  if (!has_database(call, request.database)) [[unlikely]] {
     return;
   }
   switch (request.command.routing) {
@@ -58,6 +66,15 @@ void RedisPool::send(Call& call, const Request& request) {
       refuse_command(call, request);
       return;
   }
+}
+
+/// A reload may have left fewer; lanes are made for no others. False: `call` is answered.
+bool RedisPool::has_database(Call& call, std::uint32_t database) const {
+  if (database == 0 || database < options().redis.databases) [[likely]] {
+    return true;
+  }
+  answer_error(call, "ERR DB index is out of range");
+  return false;
 }
 
 void RedisPool::send_single(Call& call, const Request& request) {
@@ -89,22 +106,15 @@ void RedisPool::send_together(Call& call, const Request& request) {
     send_to(place({}), call, request);
     return;
   }
-  const redis::KeyOutcome outcome =
-      redis::find_keys(request.command, request.args, request.arg_count, keys_);
+  redis::KeyOutcome outcome = redis::KeyOutcome::Found;
+  const std::string_view error = find_all_keys(request, outcome);
   if (outcome == redis::KeyOutcome::NotHere) {
     refuse_large(call);
     return;
   }
-  if (const std::string_view error = redis::key_error(request.command, outcome); !error.empty()) {
+  if (!error.empty()) {
     answer_error(call, error);
     return;
-  }
-  if (request.command.key_rule == redis::KeyRule::Sort && request.is_complete()) {
-    const redis::SortPatterns patterns = redis::find_sort_patterns(request.args);
-    if (patterns.has_by || patterns.has_get) {
-      answer_error(call, patterns.has_by ? kSortByError : kSortGetError);
-      return;
-    }
   }
   if (keys_.is_empty() && request.command.key_rule == redis::KeyRule::Script) {
     send_to(first_up(), call, request);
@@ -120,6 +130,20 @@ void RedisPool::send_together(Call& call, const Request& request) {
     return;
   }
   send_to(index, call, request);
+}
+
+std::string_view RedisPool::find_all_keys(const Request& request, redis::KeyOutcome& outcome) {
+  outcome = redis::find_keys(request.command, request.args, request.arg_count, keys_);
+  if (const std::string_view error = redis::key_error(request.command, outcome); !error.empty()) {
+    return error;
+  }
+  if (request.command.key_rule == redis::KeyRule::Sort && request.is_complete()) {
+    const redis::SortPatterns patterns = redis::find_sort_patterns(request.args);
+    if (patterns.has_by || patterns.has_get) {
+      return patterns.has_by ? kSortByError : kSortGetError;
+    }
+  }
+  return {};
 }
 
 std::uint32_t RedisPool::place_together(const Request& request) {
@@ -138,8 +162,8 @@ std::uint32_t RedisPool::place_together(const Request& request) {
 }
 
 void RedisPool::send_keyless(Call& call, const Request& request) {
-  if ((request.command.flags & redis::kPubSub) != 0 && request.args.size() > 1) {
-    send_to(place(request.args[1]), call, request);  // The shard of the channel.
+  if (is_placed_by_channel(request)) {
+    send_to(place(request.args[1]), call, request);
     return;
   }
   const auto count = static_cast<std::uint32_t>(backends().size());
@@ -172,6 +196,71 @@ void RedisPool::send_to_all(Call& call, const Request& request) {
   } else {
     RedisBroadcast::start(context_, kept_, call, request);
   }
+}
+
+std::string_view RedisPool::join(const Request& request, call::BlockPlace& place) {
+  const Placement& placement = *kept_.snapshot().placement;
+  if (has_one_shard() || !placement.is_stable()) {
+    return {};
+  }
+  redis::KeyOutcome outcome = redis::KeyOutcome::Found;
+  if (const std::string_view error = find_all_keys(request, outcome); !error.empty()) {
+    return error;
+  }
+  const auto fits = [&](std::string_view key) {
+    const std::uint32_t shard = this->place(key);
+    const std::uint64_t slot = options().redis.same_slot == SameSlot::Strict
+                                   ? std::hash<std::string_view>()(placement.hashed_part(key))
+                                   : shard;
+    if (!place.is_known) {
+      place = {.is_known = true, .shard = shard, .slot = slot};
+    }
+    return place.slot == slot;
+  };
+  const bool has_channel = is_placed_by_channel(request);
+  const bool fits_all = (!has_channel || fits(request.args[1])) &&
+                        std::ranges::all_of(keys_.all(), [&](const redis::KeyPlace& key) {
+                          return fits(request.args[key.index]);
+                        });
+  return fits_all ? std::string_view() : kCrossSlotError;
+}
+
+void RedisPool::execute(Call& call, const redis::Block& block) {
+  if (!has_database(call, block.database)) {
+    return;
+  }
+  std::uint32_t index = kNoServer;
+  if (const std::string_view error = place_block(block, index); !error.empty()) {
+    answer_error(call, "EXECABORT Transaction discarded because of: " + std::string(error));
+  } else if (index == kNoServer) {
+    refuse_all_down(call);
+  } else {
+    RedisBlock::start(context_, backends()[index]->lane(block.version, block.database), call,
+                      block);
+  }
+}
+
+std::string_view RedisPool::place_block(const redis::Block& block, std::uint32_t& index) {
+  if (has_one_shard() || !kept_.snapshot().placement->is_stable()) {
+    index = place({});
+    return {};
+  }
+  // Each command was let in when it was queued, but keys may have moved since.
+  call::BlockPlace place;
+  resp::RequestParser parser({.stream_bytes_min = block.bytes.size() + 1});
+  for (const redis::QueuedCommand& queued : block.commands) {
+    const auto parsed = parser.parse(block.bytes.substr(queued.begin, queued.size_bytes));
+    KVF_CHECK(parsed.is_done());  // It was parsed when it was queued.
+    const Request request{.command = *queued.command,
+                          .args = parsed.value().args,
+                          .arg_count = queued.arg_count,
+                          .bytes = {}};
+    if (const std::string_view error = join(request, place); !error.empty()) {
+      return error;
+    }
+  }
+  index = place.is_known ? place.shard : first_up();
+  return {};
 }
 
 void RedisPool::send_to(std::uint32_t index, Call& call, const Request& request) {

@@ -5,6 +5,7 @@
 //   several keys, others -> the one backend that has them all, or CROSSSLOT
 //   no key               -> one backend after the other
 //   broadcast            -> all backends, merged (redis_broadcast.h); SCAN: redis_scan.h
+//   transaction          -> the one backend of all its keys, as one block (redis_block.h)
 //   big argument         -> an exclusive link of the key's backend, streamed
 //
 // Which of these it is, the command table says. Commands that a session answers by itself, or that
@@ -42,6 +43,8 @@ class RedisPool final : public call::RedisTarget {
   ~RedisPool() override;
 
   void send(call::Call& call, const redis::Request& request) override;
+  void execute(call::Call& call, const redis::Block& block) override;
+  std::string_view join(const redis::Request& request, call::BlockPlace& place) override;
 
   /// As those of Pool.
   void apply(std::shared_ptr<const PoolSnapshot> snapshot) { kept_.apply(std::move(snapshot)); }
@@ -68,6 +71,11 @@ class RedisPool final : public call::RedisTarget {
   void refuse_command(call::Call& call, const redis::Request& request) const;
   void refuse_large(call::Call& call) const;
   bool has_one_shard() const { return backends().size() == 1; }
+  bool has_database(call::Call& call, std::uint32_t database) const;
+  /// Fills keys_. An error when they are not all that the request touches, or wrong.
+  std::string_view find_all_keys(const redis::Request& request, redis::KeyOutcome& outcome);
+  /// The backend of all keys of `block`, or the error when there is no such.
+  std::string_view place_block(const redis::Block& block, std::uint32_t& index);
   /// The backend of all keys in keys_, kSeveral or kNoServer.
   std::uint32_t place_together(const redis::Request& request);
 
