@@ -161,9 +161,9 @@ class WorkerState final : private ConfigObjects {
   /// The local cache as a target of scripts.
   call::Target& local() { return local_; }
   /// For near caches; null: there are none.
-  const route::StoreTarget* clock() { return setup_.clock; }
-  route::NearStores* near_stores() { return setup_.near_stores; }
-  route::WriteGenerations* writes() { return setup_.writes; }
+  const route::StoreTarget* clock() const { return setup_.clock; }
+  route::NearStores* near_stores() const { return setup_.near_stores; }
+  route::WriteGenerations* writes() const { return setup_.writes; }
   ScriptStats& stats() { return setup_.stats; }
   NameCounts& names() { return setup_.names; }
   ScriptEvents& events() { return setup_.events; }

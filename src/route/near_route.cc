@@ -162,12 +162,12 @@ bool NearRoute::compose(const Request& request, const MetaFlags& flags, const Ne
 
 void NearRoute::compose_classic(const Request& request, const NearItem& item) {
   reply_.append("VALUE ").append(request.key).append(" ");
-  add_number(reply_, *item.client_flags);
+  add_number(reply_, item.client_flags.value_or(0));
   reply_ += ' ';
   add_number(reply_, item.value.size());
   if (request.command == Command::Gets) {
     reply_ += ' ';
-    add_number(reply_, *item.cas);
+    add_number(reply_, item.cas.value_or(0));
   }
   reply_.append("\r\n").append(item.value).append("\r\nEND\r\n");
 }
@@ -181,7 +181,7 @@ void NearRoute::compose_meta(const Request& request, const MetaFlags& flags, con
     switch (letter) {
       case 'f':
         reply_ += " f";
-        add_number(reply_, *item.client_flags);
+        add_number(reply_, item.client_flags.value_or(0));
         break;
       case 's':
         reply_ += " s";
@@ -189,7 +189,7 @@ void NearRoute::compose_meta(const Request& request, const MetaFlags& flags, con
         break;
       case 'c':
         reply_ += " c";
-        add_number(reply_, *item.cas);
+        add_number(reply_, item.cas.value_or(0));
         break;
       case 'k':
         reply_.append(" k").append(request.key);

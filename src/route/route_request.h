@@ -50,8 +50,10 @@ struct FlagToken {
   std::string_view text;  // What follows the letter; may be empty.
 };
 
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): `near_bytes_` is read as it was written
 class RouteRequest final : public call::SharedRequest {
  public:
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the same
   RouteRequest() = default;
   RouteRequest(const RouteRequest&) = delete;
   RouteRequest& operator=(const RouteRequest&) = delete;

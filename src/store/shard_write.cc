@@ -174,7 +174,7 @@ std::optional<StoreResult> Shard::store(const Key& key, const StoreOptions& opti
   const ShardGuard guard(lock_);
   on_time(now);
   Miss miss{};
-  Slot slot = find(key, now, miss);
+  const Slot slot = find(key, now, miss);
   const Record* const old = slot ? &slot.record() : nullptr;
   const Decision decision = decide(old, options);
   if (decision.verdict == Verdict::Refuse) {
@@ -209,7 +209,7 @@ std::optional<StoreResult> Shard::store(const Key& key, const StoreOptions& opti
   const ShardGuard guard(lock_);
   on_time(now);
   Miss miss{};
-  Slot slot = find(key, now, miss);
+  const Slot slot = find(key, now, miss);
   const Record* const old = slot ? &slot.record() : nullptr;
   const Decision decision = decide(old, options);
   if (decision.verdict == Verdict::Join) {
@@ -233,7 +233,7 @@ void Shard::begin_join(const Key& key, const StoreOptions& options, Instant now,
   const ShardGuard guard(lock_);
   on_time(now);
   Miss miss{};
-  Slot slot = find(key, now, miss);
+  const Slot slot = find(key, now, miss);
   const Record* const old = slot ? &slot.record() : nullptr;
   const Decision decision = decide(old, options);
   base.status = decision.verdict == Verdict::Refuse ? decision.status : StoreStatus::Stored;
@@ -248,7 +248,7 @@ std::optional<StoreResult> Shard::finish_join(const Key& key, const StoreOptions
   const ShardGuard guard(lock_);
   on_time(now);
   Miss miss{};
-  Slot slot = find(key, now, miss);
+  const Slot slot = find(key, now, miss);
   const Record* const old = slot ? &slot.record() : nullptr;
   const Decision decision = decide(old, options);
   if (decision.verdict != Verdict::Join || !has_same_value(*old, base.item)) {
@@ -269,7 +269,7 @@ ArithResult Shard::add_delta(const Key& key, const ArithOptions& options, Instan
   const ShardGuard guard(lock_);
   on_time(now);
   Miss miss{};
-  Slot slot = find(key, now, miss);
+  const Slot slot = find(key, now, miss);
   if (!slot) {
     return options.vivify.has_value() ? create_number(key, options, *options.vivify, now)
                                       : ArithResult{};

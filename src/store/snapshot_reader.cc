@@ -112,6 +112,7 @@ bool SnapshotReader::on_header(std::string_view header) {
 }
 
 bool SnapshotReader::on_block_head(std::string_view head) {
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a number has its size by its type
   kind_ = get_number<std::uint32_t>(head.data());
   payload_bytes_ = get_number<std::uint32_t>(head.data() + 4);
   checksum_ = get_number<std::uint64_t>(head.data() + 8);
@@ -146,6 +147,7 @@ bool SnapshotReader::on_payload(std::string_view payload) {
 }
 
 bool SnapshotReader::on_end(std::string_view payload) {
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a number has its size by its type
   const auto items = get_number<std::uint64_t>(payload.data());
   const auto item_bytes = get_number<std::uint64_t>(payload.data() + 8);
   if (item_phase_ != ItemPhase::Head || !item_piece_.empty()) {
