@@ -10,17 +10,22 @@ from support.process import Process
 
 
 class Nutcracker:
-    """A nutcracker with one pool over memcached servers on the given ports."""
+    """A nutcracker with one pool over servers on the given ports, or over the `entries` of its list of servers.
 
-    def __init__(self, folder: Path, servers):
+    `keys` are those of its configuration, beside the usual ones.
+    """
+
+    def __init__(self, folder: Path, servers, entries=None, **keys):
         if shutil.which("nutcracker") is None:
             pytest.fail("nutcracker is not installed")
         folder = Path(folder)
         self.port = free_port()
         file = folder / ("nutcracker-%d.yml" % self.port)
-        file.write_text("\n".join(
-            ["main:", "  listen: 127.0.0.1:%d" % self.port, "  hash: fnv1a_64", "  distribution: ketama", "  timeout: 5000",
-             "  servers:"] + ["   - 127.0.0.1:%d:1" % server for server in servers]) + "\n")
+        options = {"hash": "fnv1a_64", "distribution": "ketama", "timeout": 5000, **keys}
+        lines = ["main:", "  listen: 127.0.0.1:%d" % self.port]
+        lines += ["  %s: %s" % (key, str(value).lower() if isinstance(value, bool) else value) for key, value in options.items()]
+        lines += ["  servers:"] + ["   - %s" % entry for entry in entries or ["127.0.0.1:%d:1" % server for server in servers]]
+        file.write_text("\n".join(lines) + "\n")
         self.process = Process(
             ["nutcracker", "-c", file, "-a", "127.0.0.1", "-s", free_port(), "-p", file.with_suffix(".pid")],
             file.with_suffix(".log"))

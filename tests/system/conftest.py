@@ -17,6 +17,7 @@ from support import kvferry as kvferry_support  # noqa: E402
 from support.fake_backend import FakeBackend  # noqa: E402
 from support.load import Load  # noqa: E402
 from support.memcached import Memcached  # noqa: E402
+from support.redis import RedisServer, RedisWire  # noqa: E402
 from support.wire import Wire  # noqa: E402
 
 
@@ -73,6 +74,16 @@ def memcached(tmp_path, cleanup):
 
 
 @pytest.fixture
+def redis_server(tmp_path, cleanup):
+    """redis_server(*options) starts a server that ends with the test."""
+    def start(*options, **more):
+        server = RedisServer(tmp_path, *options, **more)
+        cleanup.add(server.stop)
+        return server
+    return start
+
+
+@pytest.fixture
 def fake_backend(cleanup):
     """fake_backend(serve) starts a server in this process."""
     def start(serve):
@@ -119,6 +130,16 @@ def wire(cleanup):
     """wire(port) connects a raw client."""
     def connect(port, **options):
         client = Wire(port, **options)
+        cleanup.add(client.close)
+        return client
+    return connect
+
+
+@pytest.fixture
+def redis_wire(cleanup):
+    """redis_wire(port, *login) connects a raw client of Redis."""
+    def connect(port, *login, **options):
+        client = RedisWire(port, *login, **options)
         cleanup.add(client.close)
         return client
     return connect
