@@ -247,6 +247,9 @@ Flow RespClient::on_reply(Call& call, const call::ReplyPart& part) {
       stats.failed.add(1);
     }
     session_.service_.stats_->replies[static_cast<std::size_t>(part.code)].add(1);
+    if (selected_) [[unlikely]] {
+      take_selected(call, part.code);
+    }
   }
   return session_.take_reply(call, part);
 }

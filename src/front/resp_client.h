@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -113,6 +114,10 @@ class RespClient final : public call::ReplySink {
   bool log_in(std::string_view user, std::string_view password, resp::ReplyWriter& reply);
   void write_hello(resp::ReplyWriter& reply) const;
   void forget_transaction();
+  void drop_transaction();
+  void execute(const RespTransaction& transaction);
+  std::string_view read_database(std::string_view word, std::uint32_t& database) const;
+  void take_selected(const call::Call& exec, memcache::ReplyCode code);
   void begin_lane();
   void set_version(resp::Version version);
   void set_database(std::uint32_t database);
@@ -159,7 +164,8 @@ class RespClient final : public call::ReplySink {
       0;                 // Bytes of the streamed argument, and its line end, that have not come.
   std::string refusal_;  // What the request that is being swallowed is answered with.
   std::uint32_t database_ = 0;
-  std::uint32_t failed_logins_ = 0;  // In a row.
+  std::optional<std::uint32_t> selected_;  // By the EXEC that is outstanding.
+  std::uint32_t failed_logins_ = 0;        // In a row.
   resp::Version version_ = resp::Version::Two;
   Intake intake_ = Intake::Whole;
   Mute mute_ = Mute::Off;

@@ -1,7 +1,10 @@
 // Commands about the connection itself: who the client is, which version and database it uses,
 // transactions.
 #include <charconv>
+#include <chrono>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "front/client_registry.h"
 #include "front/resp_client.h"
@@ -30,6 +33,11 @@ constexpr std::string_view kHelloNeedsLogin =
     "<user> <pass> option can "
     "be used to authenticate the client and select the RESP protocol version at the same time";
 constexpr std::string_view kDefaultUser = "default";
+
+const redis::Command& exec_command() {
+  static const redis::Command* const kExec = redis::find_command("exec");
+  return *kExec;
+}
 
 /// What HELLO says, all of it read before anything is done.
 struct Hello {
@@ -115,15 +123,26 @@ void RespClient::reset(Args /*args*/, ReplyWriter& reply) {
 }
 
 void RespClient::select(Args args, ReplyWriter& reply) {
-  std::int64_t database = 0;
-  if (!resp::read_integer(args[1], database) || database > INT32_MAX || database < INT32_MIN) {
-    reply.error(kNoIntegerError);
-  } else if (database < 0 || database >= static_cast<std::int64_t>(options().databases)) {
-    reply.error("ERR DB index is out of range");
+  std::uint32_t database = 0;
+  if (const std::string_view error = read_database(args[1], database); !error.empty()) {
+    reply.error(error);
   } else {
-    set_database(static_cast<std::uint32_t>(database));
+    set_database(database);
     reply.simple("OK");
   }
+}
+
+/// The error when `word` names no database.
+std::string_view RespClient::read_database(std::string_view word, std::uint32_t& database) const {
+  std::int64_t number = 0;
+  if (!resp::read_integer(word, number) || number > INT32_MAX || number < INT32_MIN) {
+    return kNoIntegerError;
+  }
+  if (number < 0 || number >= static_cast<std::int64_t>(options().databases)) {
+    return "ERR DB index is out of range";
+  }
+  database = static_cast<std::uint32_t>(number);
+  return {};
 }
 
 void RespClient::set_version(Version version) {
@@ -240,7 +259,9 @@ void RespClient::multi(Args /*args*/, ReplyWriter& reply) {
     reply.error("ERR MULTI calls can not be nested");
     return;
   }
-  transaction_ = std::make_unique<RespTransaction>();
+  transaction_ = std::make_unique<RespTransaction>(
+      session_.service_.context_.loop, options().transaction_idle_max,
+      net::Timer::Callback::to<&RespClient::drop_transaction>(this));
   note_queued();
   reply.simple("OK");
 }
@@ -259,17 +280,46 @@ void RespClient::exec(Args /*args*/, ReplyWriter& reply) {
     reply.error("ERR EXEC without MULTI");
     return;
   }
-  static const redis::Command* const kExec = redis::find_command("exec");
   const std::unique_ptr<RespTransaction> transaction = std::move(transaction_);
   note_queued();
-  if (transaction->has_failed()) {
+  if (transaction->phase() == RespTransaction::Phase::Dropped) {
+    const auto idle = std::chrono::duration_cast<std::chrono::seconds>(
+        options().transaction_idle_max.value_or(base::Millis(0)));
+    reply.error("EXECABORT Transaction discarded because of: kvferry: idle for " +
+                std::to_string(idle.count()) + " s");
+  } else if (transaction->phase() == RespTransaction::Phase::Failed) {
     reply.error("EXECABORT Transaction discarded because of previous errors.");
   } else if (transaction->size() == 0) {
     reply.array(0);
   } else {
-    session_.service_.redis_target_->execute(make_call(*kExec),
-                                             transaction->block(version_, database_));
+    execute(*transaction);
   }
+}
+
+void RespClient::execute(const RespTransaction& transaction) {
+  call::Call& call = make_call(exec_command());
+  if (transaction.selected()) {
+    // Which database what follows is for is not known before it is answered.
+    selected_ = transaction.selected();
+    session_.hold(Session::kBarrier);
+  }
+  session_.service_.redis_target_->execute(call, transaction.block(version_, database_));
+}
+
+/// EXEC of a transaction with SELECT inside was answered: when it has run, so has that.
+void RespClient::take_selected(const call::Call& exec, memcache::ReplyCode code) {
+  if (exec.redis_command == exec_command().id) {
+    const std::uint32_t database = *std::exchange(selected_, std::nullopt);
+    if (code == memcache::ReplyCode::Value) {
+      set_database(database);
+    }
+  }
+}
+
+/// The client has been silent for too long within its transaction.
+void RespClient::drop_transaction() {
+  transaction_->drop();
+  note_queued();
 }
 
 void RespClient::forget_transaction() {

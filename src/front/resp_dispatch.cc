@@ -24,6 +24,11 @@ namespace {
 
 constexpr std::string_view kUnauthenticated = "NOAUTH Authentication required.";
 
+/// UNWATCH is queued as others are, and has no effect there.
+bool is_queued(const Command& command) {
+  return command.in_multi == InMulti::Queued || command.in_multi == InMulti::NoEffect;
+}
+
 }  // namespace
 
 /// Whether the request can be run as far as its name and its count tell; else `error` gets the
@@ -63,7 +68,7 @@ void RespClient::dispatch(Args args, std::string_view bytes) {
 
 /// A command that may be asked for.
 void RespClient::run(const Command& command, Args args, std::string_view bytes) {
-  if (transaction_ != nullptr && command.in_multi == InMulti::Queued) [[unlikely]] {
+  if (transaction_ != nullptr && is_queued(command)) [[unlikely]] {
     queue(command, args, bytes);
     return;
   }
@@ -100,15 +105,35 @@ void RespClient::run(const Command& command, Args args, std::string_view bytes) 
 }
 
 void RespClient::queue(const Command& command, Args args, std::string_view bytes) {
+  static const Command* const kSelect = redis::find_command("select");
   std::string& scratch = session_.service_.resp_scratch_;
   if (bytes.empty()) {
     scratch.clear();
     resp::append_request(args, scratch);
     bytes = scratch;
   }
+  const redis::Request request{.command = command,
+                               .args = args,
+                               .arg_count = static_cast<std::uint32_t>(args.size()),
+                               .bytes = bytes,
+                               .version = version_,
+                               .database = database_};
+  std::uint32_t database = 0;
+  const bool is_select = &command == kSelect;
+  std::string_view misfit = is_select ? read_database(args[1], database) : std::string_view();
+  if (misfit.empty()) {
+    misfit = session_.service_.redis_target_->join(request, transaction_->place());
+  }
+  if (!misfit.empty()) {
+    reject(command, misfit);
+    return;
+  }
   if (!transaction_->add(command, static_cast<std::uint32_t>(args.size()), bytes)) {
     reject(command, "ERR kvferry: the transaction is larger than is kept here");
     return;
+  }
+  if (is_select) {
+    transaction_->select(database);
   }
   note_queued();
   answer(command, "+QUEUED\r\n");

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "front/credentials.h"
 #include "protocol/resp/request_parser.h"
 
@@ -14,6 +16,9 @@ namespace kvferry::front {
 
 /// Bytes of a request that is kept whole because nobody takes it in pieces.
 inline constexpr std::uint64_t kGatherBytesMaxDefault = std::uint64_t{512} << 20;
+
+/// How long a transaction is kept whose client says nothing.
+inline constexpr base::Millis kTransactionIdleMaxDefault{60'000};
 
 struct RespOptions {
   /// A client whose first byte is '*' speaks the Redis protocol.
@@ -29,6 +34,8 @@ struct RespOptions {
   bool passes_unknown = true;
   /// A value of a command with one key is passed on while it comes.
   bool streams_values = true;
+  /// What a transaction has queued is dropped when its client is silent for so long; none: never.
+  std::optional<base::Millis> transaction_idle_max = kTransactionIdleMaxDefault;
   /// Clients say who they are first ("user password"); null: they need not.
   std::shared_ptr<const Credentials> credentials;
   // What clients read of the server that they think they talk to.

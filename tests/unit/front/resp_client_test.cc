@@ -232,6 +232,73 @@ TEST_P(RespClientTest, DiscardsTransactionsThatCannotRun) {
   EXPECT_EQ(redis_.held.size(), 0U);
 }
 
+TEST_P(RespClientTest, ACommandWhoseKeysAreElsewhereSpoilsTheTransaction) {
+  Peer& client = connect();
+  client.send(request({"MULTI"}) + request({"SET", "a", "1"}) + request({"GET", "unfit"}) +
+              request({"EXEC"}) + request({"EXEC"}));
+  expect_client(client,
+                "+OK\r\n+QUEUED\r\n-CROSSSLOT elsewhere\r\n"
+                "-EXECABORT Transaction discarded because of previous errors.\r\n"
+                "-ERR EXEC without MULTI\r\n");
+  EXPECT_EQ(redis_.held.size(), 0U);
+}
+
+TEST_P(RespClientTest, QueuesUnwatch) {
+  Peer& client = connect();
+  client.send(request({"MULTI"}) + request({"UNWATCH"}) + request({"EXEC"}));
+  ASSERT_TRUE(wait_for_redis(1));
+  EXPECT_EQ(redis_.held[0].bytes, request({"UNWATCH"}));
+}
+
+TEST_P(RespClientTest, SelectInATransactionCountsOnceThatHasRun) {
+  struct Case {
+    const char* reply;
+    std::uint32_t database;
+  };
+  for (const Case& one : {Case{"*2\r\n+OK\r\n+OK\r\n", 5U}, Case{"*-1\r\n", 0U},
+                          Case{"-EXECABORT Transaction discarded\r\n", 0U}}) {
+    redis_.held.clear();
+    Peer& client = connect();
+    client.send(request({"MULTI"}) + request({"SELECT", "5"}) + request({"SET", "a", "1"}) +
+                request({"EXEC"}) + request({"GET", "a"}));
+    ASSERT_TRUE(wait_for_redis(1));
+    rig_.run_turns(3);
+    ASSERT_EQ(redis_.held.size(), 1U) << "GET did not wait for EXEC";
+    EXPECT_EQ(redis_.held[0].bytes, request({"SELECT", "5"}) + request({"SET", "a", "1"}));
+    EXPECT_EQ(redis_.held[0].database, 0U);
+    redis_.reply(0, one.reply);
+    ASSERT_TRUE(wait_for_redis(2));
+    EXPECT_EQ(redis_.held[1].database, one.database) << one.reply;
+    redis_.reply(1, "$-1\r\n");
+    expect_client(client, "+OK\r\n+QUEUED\r\n+QUEUED\r\n" + std::string(one.reply) + "$-1\r\n");
+  }
+}
+
+TEST_P(RespClientTest, SelectOfNoDatabaseSpoilsTheTransaction) {
+  Peer& client = connect();
+  client.send(request({"MULTI"}) + request({"SELECT", "16"}) + request({"SELECT", "x"}) +
+              request({"EXEC"}));
+  expect_client(client,
+                "+OK\r\n-ERR DB index is out of range\r\n"
+                "-ERR value is not an integer or out of range\r\n"
+                "-EXECABORT Transaction discarded because of previous errors.\r\n");
+}
+
+TEST_P(RespClientTest, DropsATransactionWhoseClientIsSilent) {
+  options_.resp.transaction_idle_max = base::Millis(20);
+  renew();
+  Peer& client = connect();
+  client.send(request({"MULTI"}) + request({"SET", "a", "1"}));
+  expect_client(client, "+OK\r\n+QUEUED\r\n");
+  rig_.run_for(base::Millis(60));
+  client.send(request({"SET", "b", "1"}) + request({"EXEC"}) + request({"MULTI"}) +
+              request({"EXEC"}));
+  expect_client(client,
+                "+QUEUED\r\n-EXECABORT Transaction discarded because of: kvferry: idle for 0 s\r\n"
+                "+OK\r\n*0\r\n");
+  EXPECT_EQ(redis_.held.size(), 0U);
+}
+
 TEST_P(RespClientTest, IsSilentWhenToldSo) {
   redis_.instant_reply = "+OK\r\n";
   Peer& client = connect();

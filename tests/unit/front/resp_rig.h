@@ -51,6 +51,11 @@ class HeldRedisTarget final : public call::RedisTarget,
     call.source = this;
   }
 
+  std::string_view join(const redis::Request& request, call::BlockPlace& /*place*/) override {
+    return request.args.back() == unfit ? kUnfitError : std::string_view();
+  }
+  static constexpr std::string_view kUnfitError = "CROSSSLOT elsewhere";
+
   void reply(std::size_t index, std::string_view bytes) {
     call::Call& call = *held.at(index).call;
     held.at(index).call = nullptr;
@@ -85,6 +90,7 @@ class HeldRedisTarget final : public call::RedisTarget,
 
   std::vector<Held> held;
   std::string instant_reply;
+  std::string unfit = "unfit";  // Requests that end in this join no transaction.
 
  private:
   Held& find(const call::Call& call) {
