@@ -299,6 +299,15 @@ TEST_P(RespClientTest, DropsATransactionWhoseClientIsSilent) {
   EXPECT_EQ(redis_.held.size(), 0U);
 }
 
+TEST_P(RespClientTest, ResetAndQuitEndATransaction) {
+  Peer& client = connect();
+  client.send(request({"MULTI"}) + request({"SET", "a", "1"}) + request({"RESET"}) +
+              request({"EXEC"}) + request({"MULTI"}) + request({"QUIT"}));
+  expect_client(client, "+OK\r\n+QUEUED\r\n+RESET\r\n-ERR EXEC without MULTI\r\n+OK\r\n+OK\r\n");
+  expect_closed(client);
+  EXPECT_EQ(redis_.held.size(), 0U);
+}
+
 TEST_P(RespClientTest, IsSilentWhenToldSo) {
   redis_.instant_reply = "+OK\r\n";
   Peer& client = connect();
