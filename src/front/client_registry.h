@@ -29,8 +29,8 @@ class ClientCard {
     std::string address;
     std::string local_address;
     std::string name;
-    std::string library;
-    std::string library_version;
+    std::string lib_name;
+    std::string lib_version;
     std::string user = "default";
   };
 

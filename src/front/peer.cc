@@ -36,6 +36,18 @@ PeerAddress PeerAddress::of(const net::Address& address, int fd) noexcept {
   return peer;
 }
 
+bool is_local(const PeerAddress& peer) noexcept {
+  if (peer.family == AF_INET) {
+    return peer.ip[0] == 127;
+  }
+  if (peer.family != AF_INET6) {
+    return true;
+  }
+  in6_addr address{};
+  std::memcpy(&address, peer.ip.data(), sizeof(address));
+  return IN6_IS_ADDR_LOOPBACK(&address) || (IN6_IS_ADDR_V4MAPPED(&address) && peer.ip[12] == 127);
+}
+
 std::string peer_text(const PeerAddress& peer) {
   if (peer.family != AF_INET && peer.family != AF_INET6) {
     return "unix:0";

@@ -22,6 +22,8 @@ struct PeerAddress {
   static PeerAddress of(const net::Address& address, int fd) noexcept;
 };
 
+/// Whether the peer is on this machine: a loopback address, or a Unix socket.
+bool is_local(const PeerAddress& peer) noexcept;
 /// "127.0.0.1:50188", "[::1]:50188"; of a Unix socket "unix:0".
 std::string peer_text(const PeerAddress& peer);
 /// "type=conn_new rip=127.0.0.1 rport=5 transport=tcp cfd=7".

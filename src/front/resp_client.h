@@ -86,6 +86,7 @@ class RespClient final : public call::ReplySink {
 
   // From requests to answers: resp_dispatch.cc.
   void dispatch(Args args, std::string_view bytes);
+  bool may_administer() const;
   bool is_good(const redis::Resolution& found, Args args, std::string& error) const;
   void run(const redis::Command& command, Args args, std::string_view bytes);
   bool answer_before_login(const redis::Command& command);
@@ -165,7 +166,6 @@ class RespClient final : public call::ReplySink {
   std::string refusal_;  // What the request that is being swallowed is answered with.
   std::uint32_t database_ = 0;
   std::optional<std::uint32_t> selected_;  // By the EXEC that is outstanding.
-  std::uint32_t failed_logins_ = 0;        // In a row.
   resp::Version version_ = resp::Version::Two;
   Intake intake_ = Intake::Whole;
   Mute mute_ = Mute::Off;

@@ -43,8 +43,8 @@ std::string card_line(const ClientCard& card, std::int64_t now_ms) {
       "lib-name={} lib-ver={}",
       card.id(), texts.address, texts.local_address, texts.name, (now_ms - card.born_ms()) / 1000,
       (now_ms - card.active_ms()) / 1000, card.queued() >= 0 ? "x" : "N", card.database(),
-      card.queued(), command_name(card), texts.user, card.version(), texts.library,
-      texts.library_version);
+      card.queued(), command_name(card), texts.user, card.version(), texts.lib_name,
+      texts.lib_version);
 }
 
 /// What CLIENT KILL asks for; a client has to fit all of it.
@@ -151,9 +151,8 @@ void RespClient::client_set_info(Args args, ReplyWriter& reply) {
     return;
   }
   if (card_ != nullptr) {
-    card_->edit_texts([&](ClientCard::Texts& texts) {
-      (is_name ? texts.library : texts.library_version) = value;
-    });
+    card_->edit_texts(
+        [&](ClientCard::Texts& texts) { (is_name ? texts.lib_name : texts.lib_version) = value; });
   }
   reply.simple("OK");
 }

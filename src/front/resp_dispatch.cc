@@ -43,6 +43,11 @@ bool RespClient::is_good(const redis::Resolution& found, Args args, std::string&
   return redis::check_count(found, args, static_cast<std::uint32_t>(args.size()), error);
 }
 
+/// Commands that touch everybody's data, or other clients, are for administrators.
+bool RespClient::may_administer() const {
+  return session_.service_.options_.allows_admin || is_local(session_.peer());
+}
+
 void RespClient::dispatch(Args args, std::string_view bytes) {
   is_silent_ = mute_ == Mute::On || mute_ == Mute::This;
   if (mute_ == Mute::Next) [[unlikely]] {
@@ -58,6 +63,10 @@ void RespClient::dispatch(Args args, std::string_view bytes) {
     reject(command, kUnauthenticated);
   } else if (!is_good(found, args, session_.service_.resp_scratch_)) [[unlikely]] {
     reject(command, session_.service_.resp_scratch_);
+  } else if (command.is_gated && !may_administer()) [[unlikely]] {
+    reject(command, std::string("NOPERM this user has no permissions to run the '")
+                        .append(command.name)
+                        .append("' command"));
   } else {
     run(command, args, bytes);
   }

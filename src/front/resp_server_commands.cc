@@ -70,7 +70,7 @@ void RespClient::config_set(Args /*args*/, ReplyWriter& reply) {
 }
 
 void RespClient::config_reset(Args /*args*/, ReplyWriter& reply) {
-  reply.simple("OK");
+  reply.error("ERR kvferry: statistics count from the start of the program and are not reset");
 }
 
 void RespClient::config_rewrite(Args /*args*/, ReplyWriter& reply) {

@@ -3,14 +3,14 @@
 #include <span>
 #include <utility>
 
-#include "pool/resp_words.h"
+#include "protocol/resp/request_writer.h"
 
 namespace kvferry::pool {
 
 namespace {
 
 void add_step(Greeting& greeting, Greeting::Step step, std::span<const std::string_view> words) {
-  append_request(greeting.bytes, words);
+  resp::append_request(words, greeting.bytes);
   greeting.steps[greeting.step_count++] = step;
 }
 

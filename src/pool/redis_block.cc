@@ -7,10 +7,10 @@
 
 #include "base/check.h"
 #include "pool/merge_text.h"
-#include "pool/resp_words.h"
 #include "protocol/redis_commands/command_table.h"
 #include "protocol/resp/integer.h"
 #include "protocol/resp/request_parser.h"
+#include "protocol/resp/request_writer.h"
 
 namespace kvferry::pool {
 
@@ -35,7 +35,7 @@ std::string select_request(std::uint32_t database) {
   const std::string number = std::to_string(database);
   const std::string_view words[] = {"SELECT", number};
   std::string bytes;
-  append_request(bytes, words);
+  resp::append_request(words, bytes);
   return bytes;
 }
 

@@ -5,9 +5,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "pool/resp_words.h"
 #include "protocol/resp/array_walker.h"
 #include "protocol/resp/integer.h"
+#include "protocol/resp/request_writer.h"
 
 namespace kvferry::pool {
 
@@ -37,7 +37,7 @@ bool read_elements(std::string_view reply, Elements& elements) {
 }
 
 void append_array(std::string& out, const Elements& elements) {
-  out += LengthLine('*', elements.size()).text();
+  out += resp::LengthLine('*', elements.size()).text();
   for (const std::string_view element : elements) {
     out += element;
   }
@@ -95,7 +95,7 @@ bool sum_by_name(std::span<const std::string> replies, std::string& out) {
       }
     }
   }
-  out += LengthLine('*', 2 * names.size()).text();
+  out += resp::LengthLine('*', 2 * names.size()).text();
   for (const std::string_view name : names) {
     out += name;
     append_number(out, sums[name]);
@@ -119,7 +119,7 @@ bool merge_by_and(std::span<const std::string> replies, std::string& out) {
       all[place] = all[place] && number != 0;
     }
   }
-  out += LengthLine('*', all.size()).text();
+  out += resp::LengthLine('*', all.size()).text();
   for (const bool is_set : all) {
     append_number(out, is_set ? 1 : 0);
   }

@@ -6,9 +6,9 @@
 
 #include "pool/failure_text.h"
 #include "pool/merge_text.h"
-#include "pool/resp_words.h"
 #include "protocol/resp/array_walker.h"
 #include "protocol/resp/integer.h"
+#include "protocol/resp/request_writer.h"
 
 namespace kvferry::pool {
 
@@ -85,7 +85,7 @@ void RedisScan::send(std::uint32_t backend, const Request& request) {
   const std::string cursor = std::to_string(cursor_.backend_cursor);
   words[1] = cursor;
   std::string bytes;
-  append_request(bytes, words);
+  resp::append_request(words, bytes);
   Call& call = context_.calls.acquire();
   call_ = &call;
   call.sink = this;
@@ -116,8 +116,8 @@ std::string RedisScan::translate(std::string_view bytes) const {
   next.shard += is_shard_done ? 1 : 0;
   const bool is_over = next.shard >= kept_.list().size();
   std::string out = "*2\r\n";
-  write_bulk(std::to_string(is_over ? 0 : next.number()),
-             [&](std::string_view piece) { out += piece; });
+  resp::write_bulk(std::to_string(is_over ? 0 : next.number()),
+                   [&](std::string_view piece) { out += piece; });
   return out += bytes.substr(element.taken_bytes);
 }
 

@@ -8,7 +8,7 @@
 #include "pool/merge_text.h"
 #include "pool/redis_merge.h"
 #include "pool/redis_splits.h"
-#include "pool/resp_words.h"
+#include "protocol/resp/request_writer.h"
 
 namespace kvferry::pool {
 
@@ -197,7 +197,7 @@ void RedisSplit::finish_numbers() {
     return;
   }
   if (command_.merge == Merge::Sum) {
-    finish(LengthLine(':', static_cast<std::uint64_t>(sum)).text(), ReplyCode::Number);
+    finish(resp::LengthLine(':', static_cast<std::uint64_t>(sum)).text(), ReplyCode::Number);
     return;
   }
   finish("+OK\r\n", ReplyCode::Ok);
@@ -213,7 +213,7 @@ void RedisSplit::finish_elements() {
     compose();
     return;
   }
-  pass(LengthLine('*', key_count_).text());
+  pass(resp::LengthLine('*', key_count_).text());
   pass_on();
 }
 
@@ -225,7 +225,7 @@ std::string_view RedisSplit::substitute(const Part& part) const {
 }
 
 std::size_t RedisSplit::merged_bytes_max() const {
-  std::size_t bytes = kept_bytes_ + LengthLine('*', key_count_).text().size();
+  std::size_t bytes = kept_bytes_ + resp::LengthLine('*', key_count_).text().size();
   for (std::uint32_t i = 0; i < part_count_; ++i) {
     if (parts_[i].is_failed) {
       bytes += parts_[i].key_count * substitute(parts_[i]).size();
@@ -237,7 +237,7 @@ std::size_t RedisSplit::merged_bytes_max() const {
 void RedisSplit::compose() {
   // Taken out of home_: what the parent's sink does may bring another split to its end.
   std::string text = std::exchange(home_.text_, std::string());
-  text.assign(LengthLine('*', key_count_).text());
+  text.assign(resp::LengthLine('*', key_count_).text());
   for (std::uint32_t i = 0; i < key_count_; ++i) {
     const Key& key = keys_[i];
     Part& part = parts_[key.part];

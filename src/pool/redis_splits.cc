@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "pool/multigets.h"
-#include "pool/resp_words.h"
+#include "protocol/resp/request_writer.h"
 
 namespace kvferry::pool {
 
@@ -110,11 +110,11 @@ void RedisSplits::send_part(RedisSplit& split, std::uint32_t index, const Reques
     bytes += piece.size();
   };
   const std::uint32_t stride = stride_of(request.command);
-  write(LengthLine('*', 1 + std::uint64_t{part.key_count} * stride).text());
-  write_bulk(request.args.front(), write);
+  write(resp::LengthLine('*', 1 + std::uint64_t{part.key_count} * stride).text());
+  resp::write_bulk(request.args.front(), write);
   for (std::uint32_t i = part.first_key; i != RedisSplit::kNone; i = split.keys_[i].next_of_part) {
     for (const std::string_view word : request.args.subspan(1 + std::size_t{i} * stride, stride)) {
-      write_bulk(word, write);
+      resp::write_bulk(word, write);
     }
   }
   lane.stats().bytes_sent.add(bytes);

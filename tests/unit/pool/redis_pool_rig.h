@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "pool/redis_pool.h"
-#include "pool/resp_words.h"
 #include "protocol/redis_commands/command_table.h"
+#include "protocol/resp/request_writer.h"
 #include "tests/unit/pool/placed_rig.h"
 
 namespace kvferry::pool {
@@ -32,7 +32,7 @@ class RedisPoolRig : public PlacedRig {
   static std::string resp(const Words& words) {
     std::string bytes;
     const std::vector<std::string_view> views(words.begin(), words.end());
-    append_request(bytes, views);
+    resp::append_request(views, bytes);
     return bytes;
   }
   static std::string bulk(std::string_view bytes) {
