@@ -30,6 +30,7 @@
 namespace kvferry::front {
 
 class ClientCard;
+struct ClientFilter;
 class Session;
 
 class RespClient final : public call::ReplySink {
@@ -131,6 +132,7 @@ class RespClient final : public call::ReplySink {
   void client_info(Args args, resp::ReplyWriter& reply);
   void client_list(Args args, resp::ReplyWriter& reply);
   void client_kill(Args args, resp::ReplyWriter& reply);
+  std::int64_t kill_others(const ClientFilter& filter);
   void client_reply(Args args, resp::ReplyWriter& reply);
   void client_switch(Args args, resp::ReplyWriter& reply);
   void client_get_redirection(Args args, resp::ReplyWriter& reply);

@@ -15,6 +15,24 @@ namespace kvferry::front {
 using resp::is_word;
 using resp::ReplyWriter;
 
+/// What CLIENT KILL asks for; a client has to fit all of it.
+struct ClientFilter {
+  std::uint64_t id = 0;
+  std::string_view address;
+  std::string_view local_address;
+  std::string_view user;
+  bool spares_asker = true;
+  bool is_ordinary = true;  // Of the kind that is asked for; there are no others.
+
+  bool fits(const ClientCard& card) const {
+    const ClientCard::Texts texts = card.texts();
+    return is_ordinary && (id == 0 || id == card.id()) &&
+           (address.empty() || address == texts.address) &&
+           (local_address.empty() || local_address == texts.local_address) &&
+           (user.empty() || user == texts.user);
+  }
+};
+
 namespace {
 
 constexpr std::string_view kSyntaxError = "ERR syntax error";
@@ -47,26 +65,8 @@ std::string card_line(const ClientCard& card, std::int64_t now_ms) {
       texts.lib_version);
 }
 
-/// What CLIENT KILL asks for; a client has to fit all of it.
-struct Filter {
-  std::uint64_t id = 0;
-  std::string_view address;
-  std::string_view local_address;
-  std::string_view user;
-  bool spares_asker = true;
-  bool is_ordinary = true;  // Of the kind that is asked for; there are no others.
-
-  bool fits(const ClientCard& card) const {
-    const ClientCard::Texts texts = card.texts();
-    return is_ordinary && (id == 0 || id == card.id()) &&
-           (address.empty() || address == texts.address) &&
-           (local_address.empty() || local_address == texts.local_address) &&
-           (user.empty() || user == texts.user);
-  }
-};
-
 /// False: the error is written.
-bool read_filter(RespClient::Args words, ReplyWriter& reply, Filter& filter) {
+bool read_filter(RespClient::Args words, ReplyWriter& reply, ClientFilter& filter) {
   if (words.size() % 2 != 0) {
     reply.error(kSyntaxError);
     return false;
@@ -165,7 +165,7 @@ void RespClient::client_list(Args args, ReplyWriter& reply) {
   std::vector<std::uint64_t> ids;
   bool shows_ordinary = true;
   if (args.size() == 4 && is_word(args[2], "type")) {
-    Filter filter;
+    ClientFilter filter;
     if (!read_filter(args.subspan(2), reply, filter)) {
       return;
     }
@@ -195,8 +195,24 @@ void RespClient::client_list(Args args, ReplyWriter& reply) {
   reply.verbatim("txt", text);
 }
 
+/// How many fit, but for this client itself.
+std::int64_t RespClient::kill_others(const ClientFilter& filter) {
+  const ClientRegistry* const clients = session_.service_.context_.clients;
+  if (clients == nullptr) {
+    return 0;
+  }
+  std::int64_t count = 0;
+  for (const auto& card : clients->list()) {
+    if (card != card_ && filter.fits(*card)) {
+      ++count;
+      ClientCard::post(card, [](RespClient& client) { client.kill(); });
+    }
+  }
+  return count;
+}
+
 void RespClient::client_kill(Args args, ReplyWriter& reply) {
-  Filter filter;
+  ClientFilter filter;
   const bool is_old_form = args.size() == 3;
   if (is_old_form) {
     filter.address = args[2];
@@ -204,22 +220,8 @@ void RespClient::client_kill(Args args, ReplyWriter& reply) {
   } else if (!read_filter(args.subspan(2), reply, filter)) {
     return;
   }
-  std::int64_t count = 0;
-  bool has_killed_self = false;
-  if (ClientRegistry* const clients = session_.service_.context_.clients; clients != nullptr) {
-    for (const auto& card : clients->list()) {
-      const bool is_asker = card == card_;
-      if (!filter.fits(*card) || (is_asker && filter.spares_asker)) {
-        continue;
-      }
-      ++count;
-      if (is_asker) {
-        has_killed_self = true;
-      } else {
-        ClientCard::post(card, [](RespClient& client) { client.kill(); });
-      }
-    }
-  }
+  const bool kills_asker = card_ != nullptr && !filter.spares_asker && filter.fits(*card_);
+  const std::int64_t count = kill_others(filter) + (kills_asker ? 1 : 0);
   if (!is_old_form) {
     reply.integer(count);
   } else if (count == 0) {
@@ -227,7 +229,7 @@ void RespClient::client_kill(Args args, ReplyWriter& reply) {
   } else {
     reply.simple("OK");
   }
-  if (has_killed_self) {
+  if (kills_asker) {
     session_.phase_ = Session::Phase::Ending;  // Once it has been told.
   }
 }

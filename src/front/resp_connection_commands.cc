@@ -308,11 +308,12 @@ void RespClient::execute(const RespTransaction& transaction) {
 
 /// EXEC of a transaction with SELECT inside was answered: when it has run, so has that.
 void RespClient::take_selected(const call::Call& exec, memcache::ReplyCode code) {
-  if (exec.redis_command == exec_command().id) {
-    const std::uint32_t database = *std::exchange(selected_, std::nullopt);
-    if (code == memcache::ReplyCode::Value) {
-      set_database(database);
-    }
+  if (exec.redis_command != exec_command().id) {
+    return;
+  }
+  const std::optional<std::uint32_t> database = std::exchange(selected_, std::nullopt);
+  if (database && code == memcache::ReplyCode::Value) {
+    set_database(*database);
   }
 }
 

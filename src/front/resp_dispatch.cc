@@ -15,7 +15,6 @@
 namespace kvferry::front {
 
 using call::Call;
-using memcache::ReplyCode;
 using redis::Command;
 using redis::InMulti;
 using redis::Routing;
