@@ -7,6 +7,7 @@
 #include <map>
 #include <unistd.h>
 
+#include "app/front_sums.h"
 #include "app/version.h"
 #include "base/process_usage.h"
 #include "protocol/redis_commands/command_table.h"
@@ -19,13 +20,8 @@ using Sources = RedisInfoSources;
 
 const std::chrono::steady_clock::time_point kStarted = std::chrono::steady_clock::now();
 
-/// Sums over all listeners and workers.
-struct Fronts {
-  std::uint64_t connections = 0;
-  std::uint64_t accepted = 0;
-  std::uint64_t rejected = 0;
-  std::uint64_t bytes_received = 0;
-  std::uint64_t bytes_sent = 0;
+/// What clients of both protocols have asked for, and the errors of those of Redis.
+struct Asked {
   std::uint64_t commands = 0;
   std::uint64_t errors = 0;
 };
@@ -57,18 +53,10 @@ void for_each_command(StatsRegistry& registry, Use use) {
   }
 }
 
-Fronts sum_fronts(StatsRegistry& registry) {
-  Fronts sums;
-  for (const auto& entry : registry.services()) {
-    const front::ServiceStats& stats = *entry.stats;
-    sums.connections += stats.connections.get();
-    sums.accepted += stats.connections_accepted.get();
-    sums.rejected += stats.connections_rejected.get();
-    sums.bytes_received += stats.bytes_received.get();
-    sums.bytes_sent += stats.bytes_sent.get();
-    for (const base::Counter& requests : stats.requests) {
-      sums.commands += requests.get();
-    }
+Asked sum_asked(StatsRegistry& registry, const FrontSums& fronts) {
+  Asked sums;
+  for (const std::uint64_t requests : fronts.requests) {
+    sums.commands += requests;
   }
   for_each_command(registry, [&](std::string_view, std::uint64_t calls, std::uint64_t,
                                  std::uint64_t rejected, std::uint64_t failed) {
@@ -128,17 +116,18 @@ void persistence(const Sources& /*sources*/, std::string& out) {
 }
 
 void stats(const Sources& sources, std::string& out) {
-  const Fronts fronts = sum_fronts(sources.registry);
+  const FrontSums fronts = sum_fronts(sources.registry);
+  const Asked asked = sum_asked(sources.registry, fronts);
   const store::StoreStats store = sources.store.snapshot();
   line(out, "total_connections_received", fronts.accepted);
-  line(out, "total_commands_processed", fronts.commands);
+  line(out, "total_commands_processed", asked.commands);
   line(out, "total_net_input_bytes", fronts.bytes_received);
   line(out, "total_net_output_bytes", fronts.bytes_sent);
   line(out, "rejected_connections", fronts.rejected);
   line(out, "evicted_keys", store.evictions);
   line(out, "pubsub_channels", 0);
   line(out, "pubsub_patterns", 0);
-  line(out, "total_error_replies", fronts.errors);
+  line(out, "total_error_replies", asked.errors);
 }
 
 void replication(const Sources& /*sources*/, std::string& out) {

@@ -6,13 +6,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "app/front_sums.h"
 #include "app/stats_lists.h"
 #include "app/version.h"
 
 namespace kvferry::app {
 
 using memcache::Command;
-using memcache::ReplyCode;
 
 namespace {
 
@@ -30,55 +30,6 @@ std::string seconds_of(const timeval& time) {
   std::string micros = std::to_string(time.tv_usec);
   micros.insert(0, 6 - micros.size(), '0');
   return std::to_string(time.tv_sec) + "." + micros;
-}
-
-/// Sums over all listeners and workers.
-struct FrontSums {
-  std::uint64_t connections = 0;
-  std::uint64_t accepted = 0;
-  std::uint64_t rejected = 0;
-  std::uint64_t bytes_received = 0;
-  std::uint64_t bytes_sent = 0;
-  std::uint64_t authentications = 0;
-  std::uint64_t authentications_failed = 0;
-  std::uint64_t parse_errors = 0;
-  std::uint64_t memory_refusals = 0;
-  std::uint64_t inflight = 0;
-  std::array<std::uint64_t, memcache::kCommandCount> requests{};
-  std::array<std::uint64_t, front::kReplyCodeCount> replies{};
-
-  std::uint64_t of(std::initializer_list<Command> commands) const {
-    std::uint64_t sum = 0;
-    for (const Command command : commands) {
-      sum += requests[static_cast<std::size_t>(command)];
-    }
-    return sum;
-  }
-  std::uint64_t of(ReplyCode code) const { return replies[static_cast<std::size_t>(code)]; }
-};
-
-FrontSums sum_fronts(StatsRegistry& registry) {
-  FrontSums sums;
-  for (const auto& entry : registry.services()) {
-    const front::ServiceStats& stats = *entry.stats;
-    sums.connections += stats.connections.get();
-    sums.accepted += stats.connections_accepted.get();
-    sums.rejected += stats.connections_rejected.get();
-    sums.bytes_received += stats.bytes_received.get();
-    sums.bytes_sent += stats.bytes_sent.get();
-    sums.authentications += stats.authentications.get();
-    sums.authentications_failed += stats.authentications_failed.get();
-    sums.parse_errors += stats.parse_errors.get();
-    sums.memory_refusals += stats.memory_refusals.get();
-    sums.inflight += stats.inflight.get();
-    for (std::size_t i = 0; i < sums.requests.size(); ++i) {
-      sums.requests[i] += stats.requests[i].get();
-    }
-    for (std::size_t i = 0; i < sums.replies.size(); ++i) {
-      sums.replies[i] += stats.replies[i].get();
-    }
-  }
-  return sums;
 }
 
 void general(const StatsSources& sources, std::string& out) {
